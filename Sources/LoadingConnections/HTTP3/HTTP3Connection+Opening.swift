@@ -19,7 +19,8 @@ extension HTTP3Connection {
         return TLSIdentityRequest(serverName: primaryOrigin.key.host, distinguishedNames: session.issuers)
     }
 
-    var stapledResponse: [UInt8]? { session.stapledResponse }
+    /// The stapled OCSP response; for a resumed session, that of its first handshake.
+    var stapledResponse: [UInt8]? { session.isResumed ? resumed?.stapledResponse : session.stapledResponse }
 
     /// Maps a TLS alert of the server to the error for a missing or rejected client certificate (TLS-5).
     func meaning(of error: HTTP3Error) -> LoadError {
@@ -33,7 +34,8 @@ extension HTTP3Connection {
         guard hasBegun else { return resumptions.append(resumption) }
         if session.isIdentityRequested { return }
         pool.security.keep(
-            resumption, of: generation, wasEvaluated: isTrusted, until: sessionEnd, for: origin)
+            resumption, stapledResponse: stapledResponse, of: generation, wasEvaluated: isTrusted, until: sessionEnd,
+            for: origin)
     }
 
     /// The server is trusted. From now on the pool owns the connection.

@@ -44,6 +44,8 @@ package final class ConnectionSecurity {
     /// A QUIC session that can be resumed.
     struct QUICSession: ResumableSession {
         let resumption: HTTP3Resumption
+        /// The OCSP response that was stapled to the certificates of the session.
+        let stapledResponse: [UInt8]?
         /// As in `Session`.
         let wasEvaluated: Bool
         let end: Int64
@@ -98,12 +100,15 @@ package final class ConnectionSecurity {
     func takeSession(for peer: QUICPeer) -> QUICSession? { quicSessions.take(for: peer, at: Self.today) }
 
     func keep(
-        _ resumption: HTTP3Resumption, of generation: Int, wasEvaluated: Bool, until end: Int64, for peer: QUICPeer
+        _ resumption: HTTP3Resumption, stapledResponse: [UInt8]?, of generation: Int, wasEvaluated: Bool,
+        until end: Int64, for peer: QUICPeer
     ) {
         guard generation == self.generation else { return }
         let expiry = Self.today + min(resumption.lifetime, TimeLimits.standard.longestTicketLifetime)
         quicSessions.keep(
-            QUICSession(resumption: resumption, wasEvaluated: wasEvaluated, end: end, expiry: min(expiry, end)),
+            QUICSession(
+                resumption: resumption, stapledResponse: stapledResponse, wasEvaluated: wasEvaluated, end: end,
+                expiry: min(expiry, end)),
             for: peer)
     }
 

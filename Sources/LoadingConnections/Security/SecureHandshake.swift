@@ -32,6 +32,8 @@ final class SecureHandshake: ByteStreamOwner {
     /// Whether a delegate trusts the server whatever its certificate. Only App Transport Security can then still refuse
     /// it.
     private var isDecided = false
+    /// Whether a delegate trusts the server because the default evaluation does.
+    private var isTrustedForEvaluation = false
     /// The digests of the keys of the chain that the evaluation built.
     private var keys: [[UInt8]] = []
     /// Whether the server is trusted. Nil if that was not decided during this handshake.
@@ -117,10 +119,11 @@ final class SecureHandshake: ByteStreamOwner {
 
     /// A stapled OCSP response that arrived after the decision has reversed it.
     private func overturn(_ error: TLSError) {
-        let error = isDecided ? Self.error(for: .trust) : error
+        let isRequired = isDecided && requirements?.needsTrust == true
+        let error = isRequired ? Self.error(for: .trust) : error
         distrusted = stream.tls?.peer
         trustResult = .refused(
-            key.host, by: isDecided ? .transportSecurity : .evaluation, reason: error.reason)
+            key.host, by: isRequired ? .transportSecurity : .evaluation, reason: error.reason)
         fail(error)
     }
 
@@ -183,10 +186,11 @@ final class SecureHandshake: ByteStreamOwner {
         switch (subject, answer) {
         case (.serverTrust(let peer), .trust(let isEvaluated)):
             isTrusted = isEvaluated
+            isTrustedForEvaluation = isEvaluated
             trustResult = .trusted(key.host, by: .delegate)
             keepSessions(wasEvaluated: isEvaluated)
             if requirements?.needsEvaluation == true { return evaluate(peer, isDecided: true) }
-            decide(.accept, about: peer)
+            decide(isEvaluated ? Self.acceptUnlessRevoked : .accept, about: peer)
         case (.serverTrust(let peer), .distrust):
             trustResult = .refused(key.host, by: .delegate)
             decide(
@@ -222,14 +226,13 @@ final class SecureHandshake: ByteStreamOwner {
             isTrusted =
                 switch outcome.verdict {
                 case .accept: true
-                // If a delegate has decided and trust is not required, a later revocation is ignored.
-                case .acceptUnlessRevoked: !isDecided || requirements?.needsTrust == true
+                // Otherwise a later revocation is ignored.
+                case .acceptUnlessRevoked: revocationCounts
                 case .reject: false
                 }
             keys = outcome.keys
             if isDecided {
-                // If the evaluation counts, a revocation that is reported after this counts too.
-                if requirements?.needsTrust == true, case .acceptUnlessRevoked = outcome.verdict {
+                if revocationCounts, case .acceptUnlessRevoked = outcome.verdict {
                     decide(outcome.verdict, about: peer)
                 } else {
                     decide(.accept, about: peer)
@@ -241,6 +244,17 @@ final class SecureHandshake: ByteStreamOwner {
             }
             proceed()
         }
+    }
+
+    /// Whether a stapled response that arrives after the decision can reverse it: unless a delegate trusts the server
+    /// whatever its certificate.
+    private var revocationCounts: Bool {
+        !isDecided || isTrustedForEvaluation || requirements?.needsTrust == true
+    }
+
+    /// The verdict of a delegate that has made the default evaluation, which uses the system's roots.
+    private static var acceptUnlessRevoked: TLSTrustVerdict {
+        TrustEvaluator.system.map { .acceptUnlessRevoked(by: $0, at: ConnectionSecurity.today) } ?? .accept
     }
 
     private func decide(_ verdict: TLSTrustVerdict, about peer: TLSPeer) {

@@ -17,7 +17,8 @@ package struct TLSPeer: Sendable {
     /// The host of the connection.
     package let serverName: String
     package let chain: CertificateChain
-    /// The stapled OCSP response. Before TLS 1.3 it arrives only after the decision.
+    /// The stapled OCSP response; for a resumed session, that of its first handshake. Before TLS 1.3 it arrives only
+    /// after the decision.
     package let stapledResponse: [UInt8]?
 
     package init(serverName: String, chain: CertificateChain, stapledResponse: [UInt8]?) {

@@ -14,13 +14,19 @@ package final class TLSResumption: @unchecked Sendable {
     package let serverName: String
     /// The client certificate of the session.
     package let identity: TLSIdentity?
+    /// The OCSP response that was stapled to the certificates of the session. A resumed handshake brings neither.
+    let stapledResponse: [UInt8]?
 
     /// Takes ownership.
-    init(owning pointer: OpaquePointer, context: TLSContext, serverName: String, identity: TLSIdentity?) {
+    init(
+        owning pointer: OpaquePointer, context: TLSContext, serverName: String, identity: TLSIdentity?,
+        stapledResponse: [UInt8]?
+    ) {
         self.pointer = pointer
         self.context = context
         self.serverName = serverName
         self.identity = identity
+        self.stapledResponse = stapledResponse
     }
 
     deinit { clt_session_free(pointer) }

@@ -12,6 +12,8 @@ package final class TLSStream {
     private let lower: TLSStream?
     private let serverName: String
     private var identity: TLSIdentity?
+    /// The stapled response of the session that was offered for resumption.
+    private let offeredResponse: [UInt8]?
     private var isComplete = false
     /// The error of a rejection, which replaces OpenSSL's.
     private var rejection: TLSError?
@@ -49,6 +51,7 @@ package final class TLSStream {
         self.lower = lower
         self.serverName = serverName
         identity = session?.identity
+        offeredResponse = session?.stapledResponse
     }
 
     deinit { clt_stream_free(pointer) }
@@ -98,17 +101,18 @@ package final class TLSStream {
         return .failed(error)
     }
 
-    /// The peer's certificates; for a resumed session, those of its first handshake.
+    /// The peer's certificates and stapled response; for a resumed session, those of its first handshake.
     package var peer: TLSPeer? {
         guard let chain = clt_stream_peer_chain(pointer) else { return nil }
         return TLSPeer(
             serverName: serverName, chain: CertificateChain(owning: chain), stapledResponse: stapledResponse)
     }
 
-    /// The stapled OCSP response. Before TLS 1.3 it arrives only after the server's certificates.
+    /// The stapled OCSP response; for a resumed session, that of its first handshake. Before TLS 1.3 it arrives only
+    /// after the server's certificates.
     package var stapledResponse: [UInt8]? {
         var count = 0
-        guard let bytes = clt_stream_stapled_response(pointer, &count) else { return nil }
+        guard let bytes = clt_stream_stapled_response(pointer, &count) else { return isResumed ? offeredResponse : nil }
         return Array(UnsafeBufferPointer(start: bytes, count: count))
     }
 
@@ -169,7 +173,8 @@ package final class TLSStream {
     private func deliverResumptions() {
         while let session = clt_stream_take_session(pointer) {
             let resumption = TLSResumption(
-                owning: session, context: context, serverName: serverName, identity: identity)
+                owning: session, context: context, serverName: serverName, identity: identity,
+                stapledResponse: stapledResponse)
             onResumption?(resumption, self)
         }
     }

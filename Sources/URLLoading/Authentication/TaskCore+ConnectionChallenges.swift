@@ -35,7 +35,7 @@ extension ConnectionChallenge.Answer {
             switch (answer.disposition, space.serverTrust) {
             case (.useCredential, let asked?):
                 if let given = answer.credential?.serverTrust, given.isAboutCertificate(of: asked) {
-                    .trust(isEvaluated: given.isTrustedByDefault(for: space.host))
+                    .trust(isEvaluated: given.isTrustedByDefault(for: space.host, as: asked))
                 } else {
                     .defaultHandling
                 }

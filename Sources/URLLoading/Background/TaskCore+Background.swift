@@ -207,7 +207,7 @@ extension TaskCore {
                 guard let given = answer.credential?.serverTrust, given.isAboutCertificate(of: asked) else {
                     return .defaultHandling
                 }
-                return .trust(isEvaluated: given.isTrustedByDefault(for: space.host))
+                return .trust(isEvaluated: given.isTrustedByDefault(for: space.host, as: asked))
             case .performDefaultHandling: return .defaultHandling
             case .rejectProtectionSpace, .cancelAuthenticationChallenge: return .distrust
             }

@@ -77,9 +77,14 @@ public final class SecTrust: NSObject, @unchecked Sendable {
         return certificate == other.certificate
     }
 
-    /// Whether this was evaluated as the loader does by default, and is trusted.
-    func isTrustedByDefault(for host: String) -> Bool {
-        lock.withLock { outcome?.result == .unspecified && values.isDefault(for: host) }
+    /// Whether this was evaluated as the loader does by default, and is trusted. A program may have made it itself: then
+    /// it must have the response that the server has stapled to the certificates of `presented`.
+    func isTrustedByDefault(for host: String, as presented: SecTrust) -> Bool {
+        if presented !== self {
+            let (response, isResponseSet) = presented.read { ($0.response, $0.isResponseSet) }
+            if isResponseSet || read({ $0.response }) != response { return false }
+        }
+        return lock.withLock { outcome?.result == .unspecified && values.isDefault(for: host) }
     }
 
     func read<Value>(_ body: (Values) -> Value) -> Value { lock.withLock { body(values) } }

@@ -63,6 +63,33 @@ import Testing
         }
     }
 
+    // TLS-8, TLS-10
+    @Test(
+        "a resumed session has the stapled response of its first handshake",
+        arguments: [TLSServerOptions.Version.tls12, .tls13])
+    func resumedSessionHasTheStapledResponse(version: TLSServerOptions.Version) throws {
+        let identity = try authority.issue(.localhost)
+        let response = try authority.ocspResponse(for: identity.certificate, status: .good)
+        let server = try serve(version) {
+            $0.identity = identity
+            $0.ocspResponse = response
+        }
+        defer { server.stop() }
+        var resumption: TLSResumption?
+        for isResumed in [false, true, true] {
+            let visit = try visit(server, resuming: resumption)
+            #expect(visit.facts.isResumed == isResumed)
+            #expect(visit.client.stream.peer?.stapledResponse == response)
+            resumption = visit.client.resumptions.first ?? resumption
+        }
+        // The session of another certificate is not resumed, and its response is not used.
+        let other = try serve(version)
+        defer { other.stop() }
+        let refused = try visit(other, resuming: resumption)
+        #expect(!refused.facts.isResumed)
+        #expect(refused.client.stream.peer?.stapledResponse == nil)
+    }
+
     // TLS-8
     @Test(
         "the lifetime of a session is the server's, within limits",

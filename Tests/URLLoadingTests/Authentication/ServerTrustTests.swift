@@ -189,6 +189,60 @@ import URLLoading
         #expect(server.connectionCount == 3)
     }
 
+    // TLS-10, AUTH-30: it counts for a delegate whose trust is that of the evaluation
+    @Test("a revocation that TLS 1.2 tells of after the delegate's answer", arguments: [true, false])
+    func aLateRevocation(evaluates: Bool) async throws {
+        let server = try ScriptedServer.answering(.text("hello"), tls: try revokedServer(.tls12))
+        defer { server.stop() }
+        let log = ChallengeLog { challenge, reply in
+            guard let trust = challenge.protectionSpace.serverTrust else { return reply(.performDefaultHandling, nil) }
+            if evaluates { #expect(SecTrustEvaluateWithError(trust, nil)) }
+            reply(.useCredential, URLCredential(trust: trust))
+        }
+        #expect(
+            try await calls(server, SessionLevelDelegate(log)) == [
+                "created 1", "the session is asked: ServerTrust of localhost",
+            ] + (evaluates ? failure(-1202) : success))
+    }
+
+    private func revokedServer(_ version: TLSServerOptions.Version) throws -> TLSServerOptions {
+        let authority = try TrustedAuthority.authority
+        return try TLSServerOptions(authority: authority).with {
+            $0.ocspResponse = try authority.ocspResponse(for: $0.identity.certificate, status: .revoked)
+            $0.minimumVersion = version
+            $0.maximumVersion = version
+        }
+    }
+
+    // TLS-8, TLS-10
+    @Test(
+        "a TLS session is resumed with the stapled response of its first handshake",
+        arguments: [TLSServerOptions.Version.tls12, .tls13])
+    func resumedRevocation(version: TLSServerOptions.Version) async throws {
+        let server = try ScriptedServer.answering(tls: try revokedServer(version)) { _ in
+            var response = CannedResponse.text("hello")
+            response.keepsAlive = false
+            return response
+        }
+        defer { server.stop() }
+        let verdicts = EventRecorder<Bool>()
+        let log = ChallengeLog { challenge, reply in
+            guard let trust = challenge.protectionSpace.serverTrust else { return reply(.performDefaultHandling, nil) }
+            verdicts.record(SecTrustEvaluateWithError(trust, nil))
+            // A trust that has changed since does not count as evaluated.
+            _ = SecTrustSetAnchorCertificates(trust, nil)
+            reply(.useCredential, URLCredential(trust: trust))
+        }
+        try await URLSession.using { session async throws in
+            let url = server.url(host: "localhost")
+            for _ in 0..<2 { _ = try await session.data(from: url, delegate: TaskLevelDelegate(log)) }
+            let error = await #expect(throws: URLError.self) { _ = try await session.data(from: url) }
+            #expect(error?.code == .serverCertificateUntrusted)
+        }
+        #expect(verdicts.events == [version == .tls12, false])
+        #expect(server.connections.map { $0.handshake?.wasResumed }.prefix(2) == [false, true])
+    }
+
     // T-24: method by method, the task's own delegate before the session's
     @Test("a task's own delegate") func aTasksOwnDelegate() async throws {
         let server = try unknownServer()

@@ -197,7 +197,8 @@ import URLLoading
     }
 
     // RFC 6797 §8.1, TLS-10: without the server's own response about revocation it is not the default evaluation
-    @Test("a server whose revocation a delegate removes") func aServerWhoseRevocationADelegateRemoves() async throws {
+    @Test("a server whose revocation a delegate removes", arguments: [false, true])
+    func aServerWhoseRevocationADelegateRemoves(isCopied: Bool) async throws {
         let authority = try TrustedAuthority.authority
         let options = try TLSServerOptions(authority: authority).with {
             $0.ocspResponse = try authority.ocspResponse(for: $0.identity.certificate, status: .revoked)
@@ -209,6 +210,17 @@ import URLLoading
         let log = ChallengeLog { challenge, reply in
             guard let trust = challenge.protectionSpace.serverTrust else { return reply(.performDefaultHandling, nil) }
             #expect(!SecTrustEvaluateWithError(trust, nil))
+            if isCopied {
+                var copy: SecTrust?
+                let host = challenge.protectionSpace.host as CFString
+                #expect(
+                    SecTrustCreateWithCertificates(
+                        SecTrustCopyCertificateChain(trust) ?? NSArray(), SecPolicyCreateSSL(true, host), &copy)
+                        == errSecSuccess)
+                guard let copy else { return reply(.cancelAuthenticationChallenge, nil) }
+                #expect(SecTrustEvaluateWithError(copy, nil))
+                return reply(.useCredential, URLCredential(trust: copy))
+            }
             #expect(SecTrustSetOCSPResponse(trust, nil) == errSecSuccess)
             #expect(SecTrustEvaluateWithError(trust, nil))
             reply(.useCredential, URLCredential(trust: trust))
