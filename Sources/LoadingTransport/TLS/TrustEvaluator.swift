@@ -19,6 +19,11 @@ package final class TrustEvaluator: @unchecked Sendable {
     private var anchors: [TrustAnchor] = []
     private let lock = Lock()
     private var hasLoadedBundles = false
+    /// The roots that `isAdded` has found, in DER.
+    private var addedRoots: Set<[UInt8]> = []
+
+    /// More roots than an administrator adds.
+    private static let maximumAddedRoots = 256
 
     /// Evaluates trust in the system's roots. Shared, because the store caches loaded certificates. Replaced when the
     /// environment variables have changed.
@@ -134,9 +139,12 @@ package final class TrustEvaluator: @unchecked Sendable {
         return lenient
     }
 
-    /// Whether the application or the administrator has added a root.
+    /// Whether the application or the administrator has added a root. The files are searched only once for each such
+    /// root; for others a chain is refused, so its connection is not used.
     private func isAdded(_ root: Certificate, at time: Int64) throws(TLSError) -> Bool {
-        guard let added = TrustEvaluator(system: SystemRoots()), let chain = CertificateChain(der: [root.der]) else {
+        let der = root.der
+        if lock.withLock({ addedRoots.contains(der) }) { return true }
+        guard let added = TrustEvaluator(system: SystemRoots()), let chain = CertificateChain(der: [der]) else {
             throw .nothingMade()
         }
         // Files that are not certificates are skipped.
@@ -144,7 +152,12 @@ package final class TrustEvaluator: @unchecked Sendable {
         let shortage = DescriptorReserve.shortage
         if shortage != 0 { throw .noDescriptor(shortage) }
         var built: CertificateChain?
-        return added.evaluate(chain, TrustPolicy(purpose: .any, host: nil, time: time), built: &built) == .trusted
+        guard added.evaluate(chain, TrustPolicy(purpose: .any, host: nil, time: time), built: &built) == .trusted
+        else { return false }
+        lock.withLock {
+            if addedRoots.count < Self.maximumAddedRoots { addedRoots.insert(der) }
+        }
+        return true
     }
 
     /// All faults of a chain under a policy; empty if it is trusted. `built` is the chain from the leaf up, even if it

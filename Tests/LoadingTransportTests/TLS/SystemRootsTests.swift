@@ -137,6 +137,13 @@ extension SystemTrustTests {
             #expect(try evaluate(roots, chain(825 * day + 3600)) == .trusted)
             #expect(try evaluate(roots, chain(825 * day + 3601)) != .trusted)
         }
+        // The files are searched once.
+        let evaluator = try #require(TrustEvaluator(system: SystemRoots(files: [bundle], additions: [added.path])))
+        let persistent = try #require(CertificateChain(der: chain(825 * day).map(\.der)))
+        #expect(evaluator.evaluate(persistent, host: "localhost", at: now) == .trusted)
+        try FileManager.default.removeItem(atPath: added.path + "/below/mine.crt")
+        #expect(evaluator.evaluate(persistent, host: "localhost", at: now) == .trusted)
+        #expect(try evaluate(SystemRoots(files: [bundle], additions: [added.path]), chain(825 * day)) != .trusted)
     }
 }
 
