@@ -106,7 +106,36 @@ public func SecTrustCopyResult(_ trust: SecTrust) -> CFDictionary? {
     return result
 }
 
+// Immutable, so sharing them is safe.
+
+/// The name of a certificate in ``SecTrustCopyProperties(_:)``, a string.
+nonisolated(unsafe) public let kSecPropertyTypeTitle: CFString = "title"
+/// Why a certificate is not trusted in ``SecTrustCopyProperties(_:)``, a string.
+nonisolated(unsafe) public let kSecPropertyTypeError: CFString = "error"
+
+/// A dictionary for each certificate of the chain, from the leaf to the root, with its name, and what is wrong with it if
+/// the last evaluation has failed. Empty if there was no evaluation since the last change.
+@discardableResult
+public func SecTrustCopyProperties(_ trust: SecTrust) -> CFArray? {
+    guard let outcome = trust.knownOutcome else { return NSArray() }
+    let properties = outcome.chain.enumerated().map { depth, certificate in
+        let entries = NSMutableDictionary()
+        entries[kSecPropertyTypeTitle] = certificate.certificate.summary.map { $0 as NSString }
+        entries[kSecPropertyTypeError] = outcome.failure(ofCertificateAt: depth).map { $0 as NSString }
+        return entries
+    }
+    return properties as NSArray
+}
+
 extension SecTrust.Outcome {
+    /// Why the evaluation has failed at a certificate, counted from the leaf; nil if it has not. A failure without a
+    /// known fault counts as the leaf's.
+    fileprivate func failure(ofCertificateAt depth: Int) -> String? {
+        guard let error else { return nil }
+        if faults.isEmpty { return depth == 0 ? error.reason : nil }
+        return faults.first { $0.depth == depth }?.error.reason
+    }
+
     fileprivate func cfError(_ trust: SecTrust) -> CFError? {
         guard let error else { return nil }
         let name = trust.certificate?.certificate.summary ?? ""

@@ -327,6 +327,30 @@ import URLLoading
         #expect(copy["TrustResultValue"] as? UInt32 == SecTrustResultType.unspecified.rawValue)
     }
 
+    // TLS-4
+    @Test("the properties of an evaluation") func properties() throws {
+        func properties(_ trust: SecTrust) -> [[String: String]]? {
+            SecTrustCopyProperties(trust) as? [[String: String]]
+        }
+        let names = ["Test Server", "Test Intermediate", "Test Root"].map { [kSecPropertyTypeTitle as String: $0] }
+        let sound = try trust(identity, anchors: [authority.root])
+        #expect(properties(sound) == [])
+        #expect(verdict(sound) == 0)
+        #expect(properties(sound) == names)
+        #expect(SecTrustSetVerifyDate(sound, Date() as CFDate) == errSecSuccess)
+        #expect(properties(sound) == [])
+        // The leaf is the only one that has ended then.
+        let soon = CertificateProfile.Validity.between(Date(timeIntervalSinceNow: -60), Date(timeIntervalSinceNow: 60))
+        let expired = try trust(
+            authority.intermediate().issue(.localhost.with { $0.validity = soon }), anchors: [authority.root])
+        #expect(SecTrustSetVerifyDate(expired, Date(timeIntervalSinceNow: 3_600) as CFDate) == errSecSuccess)
+        #expect(verdict(expired) == Int(errSecCertificateExpired))
+        let errors = try #require(properties(expired)).map { $0[kSecPropertyTypeError as String] }
+        #expect(errors.count == 3)
+        #expect(errors[0]?.hasPrefix("“Test Server” expired on ") == true)
+        #expect(errors.dropFirst() == [nil, nil])
+    }
+
     @Test func noCertificates() {
         var trust: SecTrust?
         #expect(SecTrustCreateWithCertificates(NSArray(), nil, &trust) == errSecParam)
