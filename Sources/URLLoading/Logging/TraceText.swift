@@ -61,7 +61,8 @@ enum TraceText {
         var index = 0
         while index < input.count {
             let byte = input[index]
-            let isFirst = index == 0 || endsAddress(input[index - 1])
+            // A field may have an address after a name, as `Refresh` has one after "url=".
+            let isFirst = index == 0 || endsAddress(input[index - 1]) || "='".utf8.contains(input[index - 1])
             if endsAddress(byte) {
                 isInAddress = everywhere
             } else if input[index...].starts(with: "//".utf8),

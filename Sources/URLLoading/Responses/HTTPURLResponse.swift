@@ -184,16 +184,11 @@ open class HTTPURLResponse: URLResponse, @unchecked Sendable {
         return super.description + " { Status Code: \(status), Headers {\n\(lines)} }"
     }
 
-    /// Fields whose value is one URL.
-    private static let fieldsOfURLs: Set<String> = ["content-location", "location"]
-
     /// The header fields as descriptions show them.
     var shownFields: [String] {
         (0..<fields.count).map { index in
             let name = fields.name(at: index)
-            let value = SecretFields.shown(fields.value(at: index), of: name)
-            let isURL = Self.fieldsOfURLs.contains(name.lowercased())
-            return "\(name): \(isURL ? URLReference.withoutPassword(value) : value)"
+            return "\(name): \(SecretFields.shown(fields.value(at: index), of: name))"
         }
     }
 

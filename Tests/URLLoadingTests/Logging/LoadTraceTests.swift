@@ -215,6 +215,7 @@ import Testing
             ("X-Next", "see https://u:p@h/b?c#d and /e?f", "see https://h/b?... and /e?f"),
             ("Link", "</a?b>; rel=next, <https://h/?c>; rel=prev", "</a?...>; rel=next, <https://h/?...>; rel=prev"),
             ("Location", "//u:p@h/b", "//h/b"), ("Location", "http://h//u@b/", "http://h//u@b/"),
+            ("Refresh", "0; url=//u:p@h/b?c", "0; url=//h/b?..."), ("Refresh", "0;URL='//u:p@h/'", "0;URL='//h/'"),
             ("ETag", "\"?#\"", "\"?#\""), ("Sec-WebSocket-Protocol", "base64url.bearer.x, chat", "[redacted]"),
         ])
     func fields(name: String, value: String, shown: String) {

@@ -22,6 +22,8 @@ import URLLoading
         #expect(URLResponse().description.hasSuffix("> { URL: (null) }"))
         let fields = [
             "Content-Type": "text/plain", "Location": "https://user:hunter2@example.org/b", "Set-Cookie": "sid=hunter2",
+            "Link": "</a@b:c>, <//user:hunter2@example.org/?x>; rel=next, <http://b:80/>", "X-Mail": "a@b //c:d",
+            "Refresh": "0; url=https://user:hunter2@example.org/c",
         ]
         let response = try #require(
             HTTPURLResponse(url: url, statusCode: 404, httpVersion: nil, headerFields: fields))
@@ -29,8 +31,11 @@ import URLLoading
         let end = """
             > { URL: http://user@example.org/a } { Status Code: 404, Headers {
                 Content-Type: text/plain
+                Link: </a@b:c>, <//user@example.org/?x>; rel=next, <http://b:80/>
                 Location: https://user@example.org/b
+                Refresh: 0; url=https://user@example.org/c
                 Set-Cookie: (hidden)
+                X-Mail: a@b //c:d
             } }
             """
         #expect(response.description.hasSuffix(end))
