@@ -20,6 +20,9 @@ package struct TrustFault: Equatable, Sendable {
 
     private init(error: TLSError, depth: Int) { (self.error, self.depth) = (error, depth) }
 
+    /// Whether the fault is that no trusted root was found.
+    package var isAboutRoot: Bool { TLSError.isAboutRoot(verifyCode: error.verifyCode) }
+
     /// The same fault with a message that names the rule.
     func explained(_ reason: CertificateRefusalMessage) -> TrustFault {
         TrustFault(error: error.explained(reason), depth: depth)

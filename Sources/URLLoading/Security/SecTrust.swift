@@ -18,9 +18,10 @@ public final class SecTrust: NSObject, @unchecked Sendable {
         /// The leaf first.
         var chain: [SecCertificate]
         var policies: [SecPolicy]
-        /// Nil: the system's root certificates.
+        /// The custom anchors. Nil if none were set.
         var anchors: [SecCertificate]?
-        var trustsAnchorsOnly = true
+        /// Whether the system's root certificates are not trusted.
+        var trustsAnchorsOnly = false
         /// Nil: the current time.
         var time: Date?
         var response: [UInt8] = []
@@ -30,7 +31,7 @@ public final class SecTrust: NSObject, @unchecked Sendable {
 
         /// Whether the evaluation is the one that the loader performs by default.
         func isDefault(for host: String) -> Bool {
-            anchors == nil && time == nil && exceptions == nil && !isResponseSet
+            anchors == nil && !trustsAnchorsOnly && time == nil && exceptions == nil && !isResponseSet
                 && policies.contains { $0.kind == .tls(isServer: true, host: host) }
         }
 
@@ -182,14 +183,15 @@ extension SecTrust.Values {
         return demands
     }
 
-    /// Evaluates with the custom anchors, then with the system's roots unless only the custom anchors are trusted.
+    /// Evaluates with the custom anchors, then with the system's roots unless only the custom anchors are trusted. If
+    /// the chain ends at a custom anchor, its other faults are the result.
     private func faults(
         _ given: CertificateChain, _ demand: TrustPolicy, built: inout CertificateChain?
     ) throws(TLSError) -> [TrustFault] {
-        if let anchors {
-            let evaluator = try TrustEvaluator.evaluator(for: .only(anchors.map { .der($0.der) }))
-            if trustsAnchorsOnly { return try evaluator.faults(of: given, demand, built: &built) }
-            if (try? evaluator.faults(of: given, demand, built: &built))?.isEmpty == true { return [] }
+        if anchors != nil || trustsAnchorsOnly {
+            let evaluator = try TrustEvaluator.evaluator(for: .only((anchors ?? []).map { .der($0.der) }))
+            let faults = try evaluator.faults(of: given, demand, built: &built)
+            if trustsAnchorsOnly || !faults.contains(where: \.isAboutRoot) { return faults }
         }
         guard let system = TrustEvaluator.system else { throw .nothingMade() }
         return try system.faults(of: given, demand, built: &built)

@@ -175,7 +175,7 @@ public func SecTrustSetAnchorCertificates(_ trust: SecTrust, _ anchorCertificate
     guard let anchorCertificates else {
         trust.change {
             $0.anchors = nil
-            $0.trustsAnchorsOnly = true
+            $0.trustsAnchorsOnly = false
         }
         return errSecSuccess
     }
@@ -187,7 +187,7 @@ public func SecTrustSetAnchorCertificates(_ trust: SecTrust, _ anchorCertificate
     return errSecSuccess
 }
 
-/// Sets whether only the custom anchor certificates are trusted.
+/// Sets whether only the custom anchor certificates are trusted: if there are none, no chain is.
 @discardableResult
 public func SecTrustSetAnchorCertificatesOnly(_ trust: SecTrust, _ anchorCertificatesOnly: Bool) -> OSStatus {
     trust.change { $0.trustsAnchorsOnly = anchorCertificatesOnly }

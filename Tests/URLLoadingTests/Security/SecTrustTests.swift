@@ -109,6 +109,23 @@ import URLLoading
         #expect(SecTrustCopyCustomAnchorCertificates(both, &anchors) == errSecSuccess)
         #expect(anchors == nil)
         #expect(SecTrustSetAnchorCertificates(both, ["no certificate"] as CFArray) == errSecParam)
+        // Only the custom anchors, of which there are none.
+        #expect(SecTrustSetAnchorCertificatesOnly(both, true) == errSecSuccess)
+        #expect(verdict(both) == Int(errSecNotTrusted))
+        #expect(SecTrustSetAnchorCertificatesOnly(both, false) == errSecSuccess)
+        #expect(verdict(both) == 0)
+    }
+
+    // TLS-5
+    @Test("the faults of a chain below a custom anchor beside the system's roots")
+    func faultsBelowACustomAnchor() throws {
+        let expired = try authority.issue(.localhost.with { $0.validity = .expired })
+        for isAlone in [true, false] {
+            let trust = try trust(expired, anchors: [authority.root])
+            #expect(SecTrustSetAnchorCertificatesOnly(trust, isAlone) == errSecSuccess)
+            #expect(verdict(trust) == Int(errSecCertificateExpired))
+            #expect(SecTrustGetCertificateCount(trust) == 2)
+        }
     }
 
     @Test func policiesAndTime() throws {
