@@ -170,7 +170,7 @@ package struct CertificateRefusalMessage {
     private static let mostCharacters = 100
 
     /// Replaces characters that could control a terminal or change the direction of the text.
-    static func printable(_ text: String) -> String {
+    package static func printable(_ text: String) -> String {
         var result = ""
         for scalar in text.unicodeScalars.prefix(mostCharacters) {
             switch scalar.properties.generalCategory {

@@ -27,7 +27,10 @@ public final class SecCertificate: NSObject, Sendable {
 
     public override var hash: Int { der.hashValue }
 
-    public override var description: String { "<SecCertificate: \(certificate.summary ?? "")>" }
+    /// The name of the subject for logs and errors: it may be anybody's text.
+    var printableSummary: String? { certificate.summary.map { CertificateRefusalMessage.printable($0) } }
+
+    public override var description: String { "<SecCertificate: \(printableSummary ?? "")>" }
 }
 
 /// Creates a certificate from its DER encoding. Returns nil if the bytes are not a valid certificate; DER, dates and

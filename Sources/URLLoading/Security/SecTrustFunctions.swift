@@ -138,7 +138,7 @@ extension SecTrust.Outcome {
 
     fileprivate func cfError(_ trust: SecTrust) -> CFError? {
         guard let error else { return nil }
-        let name = trust.certificate?.certificate.summary ?? ""
+        let name = trust.certificate?.printableSummary ?? ""
         let description =
             switch error.status {
             case errSecCertificateExpired: "“\(name)” certificate is expired"

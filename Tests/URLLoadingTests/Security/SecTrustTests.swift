@@ -93,6 +93,17 @@ import URLLoading
             ])
     }
 
+    // TLS-5: nothing that a server sends moves the cursor
+    @Test("a name with control characters in descriptions") func controlCharacters() throws {
+        let red = try trust(authority.issue(.localhost.with { $0.commonName = "a\u{1B}[31m\u{202E}b" }))
+        var error: CFError?
+        #expect(!SecTrustEvaluateWithError(red, &error))
+        #expect(error?.localizedDescription == "“a\u{FFFD}[31m\u{FFFD}b” certificate is not trusted")
+        let certificate = try #require(SecTrustGetCertificateAtIndex(red, 0))
+        #expect(certificate.description == "<SecCertificate: a\u{FFFD}[31m\u{FFFD}b>")
+        #expect(SecCertificateCopySubjectSummary(certificate) as String? == "a\u{1B}[31m\u{202E}b")
+    }
+
     @Test func anchors() throws {
         let trusted = try TrustedAuthority.authority.issue(.localhost)
         let both = try trust(trusted, anchors: [authority.root])
