@@ -234,9 +234,9 @@ struct AuthenticationStage {
             attempt = nil
             return .deliver
         }
-        let challenges = AuthenticationChallenge.all(in: head.fields, of: source)
+        let challenges = AuthenticationChallenge.all(in: head.fields, of: source).answerable(for: subject.body)
         if renew(challenges) { return .sendAgain }
-        let options = AuthenticationOption.options(for: challenges, body: subject.body, mayBeShared: mayBeShared)[...]
+        let options = AuthenticationOption.options(for: challenges, mayBeShared: mayBeShared)[...]
         let authenticatesConnection = options.contains { $0.scheme.authenticatesConnection }
         self.channelBinding = authenticatesConnection ? channelBinding() : nil
         if let step = continueConversation(challenges, options, subject) { return step }
@@ -532,16 +532,21 @@ struct AuthenticationStage {
     }
 }
 
+extension [AuthenticationChallenge] {
+    /// Without integrity protection of a body that can be read only once. The server may also offer Digest without it.
+    fileprivate func answerable(for body: LoadBody) -> [AuthenticationChallenge] {
+        body.canBeHashed ? self : filter { DigestChallenge($0)?.protection != .integrity }
+    }
+}
+
 extension AuthenticationOption {
-    /// The challenges that can be answered for a request. Excluded are integrity protection of a body that can be read
-    /// only once, and connection-based schemes on a connection that other users may share.
+    /// The challenges that can be answered for a request. Excluded are connection-based schemes on a connection that
+    /// other users may share.
     fileprivate static func options(
-        for challenges: [AuthenticationChallenge], body: LoadBody, mayBeShared: Bool
+        for challenges: [AuthenticationChallenge], mayBeShared: Bool
     ) -> [AuthenticationOption] {
         let possible = AuthenticationScheme.allCases.filter { !mayBeShared || !$0.authenticatesConnection }
-        let all = options(for: challenges, possible: Set(possible), hashes: MessageDigest.available)
-        if body.canBeHashed { return all }
-        return all.filter { DigestChallenge($0.challenge)?.protection != .integrity }
+        return options(for: challenges, possible: Set(possible), hashes: MessageDigest.available)
     }
 }
 

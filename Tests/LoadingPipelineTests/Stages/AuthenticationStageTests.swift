@@ -172,6 +172,12 @@ import Testing
             let bench = try Bench(.server, Self.request(body: body))
             #expect(try bench.response(401, challenge, Self.basic) == expected)
         }
+        // The same realm without that protection.
+        let other = #"Digest realm="r", nonce="m", qop="auth""#
+        let bench = try Bench(.server, Self.request(body: .stream(nil, length: 1)))
+        #expect(try bench.response(401, challenge, other, Self.basic) == "ask digest r")
+        #expect(bench.answer("u") == "send again")
+        #expect(bench.says()?.contains(#"nonce="m""#) == true)
     }
 
     @Test("a load that has said nothing ignores all but questions") func ignores() throws {
