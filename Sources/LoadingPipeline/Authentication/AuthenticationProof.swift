@@ -69,11 +69,18 @@ extension [AuthenticationChallenge] {
 extension DigestSession {
     /// The credentials for one request. Nil if that is impossible, as with integrity protection of a body that can be
     /// read only once.
-    mutating func answer(_ subject: AuthenticationSubject) -> DigestCredentials? {
+    ///
+    /// - Parameter known: A hash of a body, if one was computed. That of another body is not used.
+    mutating func answer(_ subject: AuthenticationSubject, knowing known: BodyDigest?) -> DigestCredentials? {
         var bodyDigest: [UInt8]?
         if let hash = bodyHash {
-            guard subject.body.canBeHashed else { return nil }
-            bodyDigest = subject.body.digest(hash)
+            switch subject.body {
+            case .none: break
+            case .bytes(let data):
+                guard let digest = known?.isOf(data, hash) == true ? known : BodyDigest(data, hash) else { return nil }
+                bodyDigest = digest.octets
+            case .file, .stream: return nil
+            }
         }
         return answer(
             method: subject.method, target: subject.target, bodyDigest: bodyDigest,
@@ -97,12 +104,6 @@ extension LoadBody {
         case .none, .bytes: true
         case .file, .stream: false
         }
-    }
-
-    fileprivate func digest(_ hash: DigestHash) -> [UInt8]? {
-        guard case .bytes(let data) = self, var digest = MessageDigest(hash) else { return nil }
-        data.withUnsafeBytes { digest.update($0) }
-        return digest.finish()
     }
 }
 

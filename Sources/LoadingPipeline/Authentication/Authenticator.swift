@@ -1,3 +1,4 @@
+internal import FoundationEssentials
 internal import LoadingConnections
 internal import LoadingProtocols
 internal import LoadingSemantics
@@ -41,6 +42,13 @@ final class Authenticator {
     func fieldValue(for subject: AuthenticationSubject) -> String? {
         stage.fieldValue(for: subject, isAllowed: isAllowed)
     }
+
+    /// The body whose hash the field's next value needs, if that takes too long on the loop. `take` receives it.
+    func bodyToHash(for subject: AuthenticationSubject) -> (body: Data, hash: DigestHash)? {
+        stage.bodyToHash(for: subject, isAllowed: isAllowed)
+    }
+
+    func take(_ digest: BodyDigest) { stage.take(digest) }
 
     /// Whether the field's value is good for one request only, because it has the count of a nonce.
     var isFieldForOneRequest: Bool { stage.isFieldForOneRequest }

@@ -189,6 +189,30 @@ extension HTTPLoad: AuthenticatorOwner {
         return !conversing.isEmpty && conversing.allSatisfy { $0.beginAnew() }
     }
 
+    /// Whether the request's credentials need the hash of a large body, which is computed while the loop is lent. Then
+    /// the stage goes on with it.
+    func hashesBody() -> Bool {
+        if serverAuthenticator == nil, !environment.authentication.knowsServers { return false }
+        let authenticator = authenticatorOfServers
+        guard let (body, hash) = authenticator.bodyToHash(for: .request(request)) else { return false }
+        let loop = environment.loop
+        let proceed = LoopBox({ [weak self] (digest: BodyDigest?) in self?.bodyWasHashed(digest) ?? () })
+        loop.callOut(
+            CalledOut {
+                let digest = BodyDigest(body, hash)
+                loop.post { proceed.value(digest) }
+            })
+        return true
+    }
+
+    private func bodyWasHashed(_ digest: BodyDigest?) {
+        guard machine.stage == .cacheDecision else { return }
+        noteActivity()
+        if let digest { serverAuthenticator?.take(digest) }
+        completeRequest()
+        advance()
+    }
+
     /// Adds the user's credentials to a request.
     func authenticate(_ exchange: inout ExchangeRequest) {
         if serverAuthenticator == nil, !environment.authentication.knowsServers { return }

@@ -36,6 +36,10 @@ extension HTTPLoad {
 
     /// Completes the request except for its body, and applies the cache's decision.
     func decideCache() {
+        if !hashesBody() { completeRequest() }
+    }
+
+    func completeRequest() {
         guard let sent = completedRequest() else { return }
         prepared = sent
         machine.receive(.passed(.cacheDecision))

@@ -1,3 +1,4 @@
+internal import FoundationEssentials
 internal import LoadingConnections
 internal import LoadingProtocols
 internal import LoadingSemantics
@@ -36,6 +37,8 @@ struct AuthenticationStage {
     /// The number of challenges since a request succeeded, from any peer and for any space. Redirects and other names
     /// of the same server do not reset it.
     private var challengeCount = 0
+    /// The hash of the request's body, if it was computed separately.
+    private var bodyDigest: BodyDigest?
     /// The users from URLs that were sent to a server and not accepted. Each is sent once per scheme, whatever the
     /// server's realms are named.
     private var sentUsers: [SentUser] = []
@@ -183,6 +186,21 @@ struct AuthenticationStage {
         self.peer = peer
     }
 
+    /// The body whose hash the next value of the field needs, if it is large and its hash is not known: then it is to be
+    /// computed while the loop is lent. Otherwise `fieldValue` computes it.
+    mutating func bodyToHash(
+        for subject: AuthenticationSubject, isAllowed: (LoadCredential, ProtectionSpace) -> Bool
+    ) -> (body: Data, hash: DigestHash)? {
+        guard case .bytes(let body) = subject.body, body.count > BodyDigest.mostBytesOnLoop else { return nil }
+        prepare(subject, isAllowed: isAllowed)
+        guard case .digest(let session)? = attempt?.proof, let hash = session.bodyHash,
+            bodyDigest?.isOf(body, hash) != true
+        else { return nil }
+        return (body, hash)
+    }
+
+    mutating func take(_ digest: BodyDigest) { bodyDigest = digest }
+
     /// The value of the field `fieldName` for a request about to be sent; nil to leave the field unchanged.
     mutating func fieldValue(
         for subject: AuthenticationSubject, isAllowed: (LoadCredential, ProtectionSpace) -> Bool
@@ -197,7 +215,7 @@ struct AuthenticationStage {
         case .connection(let proof):
             return proof.conversation == nil ? nil : attempt.space.scheme.fieldValue(proof.token)
         case .digest(var session):
-            attempt.answer = session.answer(subject)
+            attempt.answer = session.answer(subject, knowing: bodyDigest)
             attempt.proof = .digest(session)
             // A nonce count must not be used twice.
             if attempt.source == .memory { memory.update(attempt.space, of: subject) { $0.proof = attempt.proof } }
@@ -210,6 +228,7 @@ struct AuthenticationStage {
     mutating func redirected() {
         attempt = nil
         others = [:]
+        bodyDigest = nil
         hasGivenUpBinding = false
     }
 

@@ -180,6 +180,38 @@ import Testing
         #expect(bench.says()?.contains(#"nonce="m""#) == true)
     }
 
+    // AUTH-18
+    @Test("a large body is hashed before the value of the field is needed") func largeBodies() throws {
+        let body = Data(repeating: 1, count: BodyDigest.mostBytesOnLoop + 1)
+        func toHash(_ bench: Bench) -> DigestHash? {
+            bench.stage.bodyToHash(for: bench.subject, isAllowed: { _, _ in true })?.hash
+        }
+        for (qop, hash) in [("auth", nil), ("auth-int", .sha256)] as [(String, DigestHash?)] {
+            let challenge = #"Digest realm="r", nonce="n", algorithm=SHA-256, qop="\#(qop)""#
+            let first = try Bench(.server, Self.request(body: .bytes(body)))
+            #expect(toHash(first) == nil)
+            #expect(try first.response(401, challenge) == "ask digest r")
+            #expect(first.answer("u") == "send again")
+            #expect(toHash(first) == hash)
+            first.stage.take(try #require(BodyDigest(body, .sha256)))
+            #expect(toHash(first) == nil)
+            #expect(first.says()?.contains("qop=\(qop)") == true)
+            #expect(try first.response(200) == "accepted u digest")
+            // Another request, of which the credentials are known.
+            let bodies = [(body, hash), (body.prefix(BodyDigest.mostBytesOnLoop), nil)] as [(Data, DigestHash?)]
+            for (other, expected) in bodies {
+                let second = try Bench(.server, Self.request(body: .bytes(other)), memory: first.memory)
+                #expect(toHash(second) == expected)
+                #expect(second.says()?.contains("nc=0000000") == true)
+            }
+        }
+        // The hash of another body is not used.
+        let digest = try #require(BodyDigest(body, .sha256))
+        #expect(digest.isOf(body, .sha256) && !digest.isOf(body, .md5))
+        #expect(!digest.isOf(Data(repeating: 2, count: body.count), .sha256))
+        #expect(digest.octets == MessageDigest.hash(.sha256, Array(body)))
+    }
+
     @Test("a load that has said nothing ignores all but questions") func ignores() throws {
         let bench = try Bench()
         #expect([200, 304, 401, 407, 403].filter(bench.stage.ignores) == [200, 304, 407, 403])

@@ -56,6 +56,24 @@ import URLLoading
         #expect(server.connectionCount == 1)
     }
 
+    // AUTH-18, AUTH-26: it is hashed while the loop is lent, for the challenge and for the next request
+    @Test("the integrity of a large body") func integrityOfALargeBody() async throws {
+        let digestAuth = DigestAuthResponder(DigestAuthResponder.Rules(algorithm: "SHA-256", qop: "auth-int"))
+        let server = try ScriptedServer.answering { digestAuth.answer($0) }
+        defer { server.stop() }
+        let (session, delegate) = session()
+        for (path, byte) in [("/a", 1), ("/b", 2)] as [(String, UInt8)] {
+            let status = try await status(session, server.url(path)) {
+                $0.httpMethod = "POST"
+                $0.httpBody = Data(repeating: byte, count: 1_000_000)
+            }
+            #expect(status == 200)
+        }
+        session.finishTasksAndInvalidate()
+        _ = try await delegate.callsUntilInvalid()
+        #expect(digestAuth.verdicts.events == ["-", "/a 00000001 n1", "/b 00000002 n1"])
+    }
+
     // AUTH-18: stale is no refusal
     @Test("a stale nonce is renewed without a question") func aStaleNonceIsRenewedWithoutAQuestion() async throws {
         let digestAuth = DigestAuthResponder(DigestAuthResponder.Rules(uses: 2))
