@@ -94,21 +94,7 @@ package final class Transfer: LoadClient {
     }
 
     private func makeLoad() throws(LoadError) -> HTTPLoad {
-        let url: HTTPURL
-        do { url = try HTTPURL(request.url) } catch { throw error.loadError }
-        // BG-1
-        guard url.scheme.isHTTP else { throw .unsupportedURL }
-        let loop = environment.loop
-        var next = LoadRequest(
-            url: url, urlText: request.url, method: request.method, fields: HTTPFields(request.fields),
-            body: request.bodyFile.map { LoadBody.file(FileReader(path: $0, on: loop)) } ?? LoadBody.none,
-            idleTimeout: request.idleTimeout, totalTimeout: request.totalTimeout ?? .infinity,
-            waitsForConnectivity: request.waitsForConnectivity, priority: request.priority)
-        next.service = NetworkService(
-            trafficClass: request.trafficClass, isMultipath: request.isMultipath,
-            requiresDNSSEC: request.requiresDNSSEC)
-        next.partition = request.partition
-        next.cachePolicy = CachePolicy(rawValue: request.cachePolicy) ?? .useProtocolCachePolicy
+        let next = try LoadRequest(request, on: environment.loop)
         var destination = BodyDestination.file(.newFile(inFolder: request.folder))
         if case .download(let download)? = request.resumption, let stopped = download.stopped {
             destination = .stopped(stopped)

@@ -29,6 +29,10 @@ package struct TransferRequest: Codable, Equatable, Sendable {
     package var trafficClass: UInt8 = 0
     package var isMultipath = false
     package var requiresDNSSEC = false
+    /// Whether HTTP/3 is tried although the server has not announced it (CONN-7), and whether the request may be sent
+    /// as early data (C-32). Nil in requests of earlier versions.
+    package var assumesHTTP3: Bool?
+    package var allowsEarlyData: Bool?
     /// 0 to 1.
     package var priority: Float = 0.5
     /// Whether the system may choose the time (BG-16).

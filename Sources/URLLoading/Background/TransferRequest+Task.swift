@@ -45,6 +45,7 @@ extension TransferRequest {
         trafficClass = load.service.trafficClass
         isMultipath = load.service.isMultipath
         requiresDNSSEC = load.service.requiresDNSSEC
+        (assumesHTTP3, allowsEarlyData) = (load.assumesHTTP3, load.allowsEarlyData)
         priority = task.priority
         isDiscretionary = configuration.isDiscretionary
         usesCookies = request.httpShouldHandleCookies

@@ -53,6 +53,8 @@ import Testing
         request.trafficClass = 46
         request.isMultipath = true
         request.requiresDNSSEC = true
+        request.assumesHTTP3 = true
+        request.allowsEarlyData = true
         request.priority = 1
         request.isDiscretionary = true
         request.earliestBegin = 1_700_000_000.5
@@ -63,6 +65,27 @@ import Testing
             request.resumption = resumption
             try roundTrip(request)
         }
+    }
+
+    // BG-5, CONN-7, C-32
+    @Test("what the load gets of a request", arguments: [false, true]) func load(isSet: Bool) throws {
+        var request = TransferRequest(url: "https://example.com/", folder: "/tmp")
+        #expect(try !LoadRequest(request, on: EventLoops.assign()).assumesHTTP3)
+        request.trafficClass = 46
+        (request.requiresDNSSEC, request.partition) = (isSet, "jar")
+        (request.assumesHTTP3, request.allowsEarlyData) = (isSet, isSet)
+        let load = try LoadRequest(request, on: EventLoops.assign())
+        #expect(load.service.trafficClass == 46 && load.service.requiresDNSSEC == isSet)
+        #expect((load.partition, load.assumesHTTP3, load.allowsEarlyData) == ("jar", isSet, isSet))
+    }
+
+    // BG-5: the journal of an earlier version has no such values
+    @Test("a request of an earlier version") func earlierRequest() throws {
+        var request = TransferRequest(url: "https://example.com/", folder: "/tmp")
+        let data = try JSONEncoder().encode(request)
+        #expect(!String(decoding: data, as: UTF8.self).contains("HTTP3"))
+        (request.assumesHTTP3, request.allowsEarlyData) = (nil, nil)
+        #expect(try JSONDecoder().decode(TransferRequest.self, from: data) == request)
     }
 
     // BG-6

@@ -42,6 +42,39 @@ import URLLoading
         #expect(try await end(session, delegate) == [.wrote(1, 168_640, -1), .wrote(1, 3906, -1), .invalid])
     }
 
+    private static func end(_ outcome: TransferEnd.Outcome, head: TransferHead? = nil) -> TransferEnd {
+        TransferEnd(order: 1, head: head, progress: TransferProgress(), outcome: outcome, metrics: nil)
+    }
+
+    /// The request of the task that the service is told to create.
+    private func created(_ service: ScriptedBackgroundService) async throws -> TransferRequest {
+        let commands = try await service.commands.waitUntil("the task") {
+            $0.contains { if case .create = $0 { true } else { false } }
+        }
+        for case .create(let description) in commands { return description.request }
+        throw BackgroundPeer.Unexpected()
+    }
+
+    // CONN-7, C-32
+    @Test("the service is told to try HTTP/3 and early data", arguments: [false, true])
+    func connectionOptions(isSet: Bool) async throws {
+        let service = try ScriptedBackgroundService()
+        defer { service.close() }
+        let delegate = BackgroundDelegate()
+        let configuration = service.configuration()
+        configuration.usesClassicLoadingMode = false
+        configuration.enablesEarlyData = isSet
+        let session = URLSession(configuration: configuration, delegate: delegate, delegateQueue: nil)
+        var request = URLRequest(url: try #require(URL(string: "https://localhost/")))
+        request.assumesHTTP3Capable = isSet
+        session.downloadTask(with: request).resume()
+        let sent = try await created(service)
+        #expect((sent.assumesHTTP3, sent.allowsEarlyData) == (isSet, isSet))
+        service.send(.ended(task: 1, Self.end(.cancelledBySystem(reason: 0))))
+        _ = try await delegate.calls.waitUntil("the end") { $0.contains { $0.isCompletion } }
+        _ = try await end(session, delegate)
+    }
+
     // AUTH-33: the service does not commit, so everything else stays in the file
     @Test("no answer to a challenge is on the disk, whose commands go on after it") func answersInTheSpool()
         async throws
