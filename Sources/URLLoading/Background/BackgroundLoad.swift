@@ -82,6 +82,8 @@ final class BackgroundLoad: Load, @unchecked Sendable {
     /// The request with which each attempt begins. A resumed download begins where redirects had led, and the delegate
     /// may have decided on another request (BG-17).
     private var firstRequest: URLRequest
+    /// The fields of the configuration that it does not have.
+    private(set) var fieldsDroppedFirst: [String]
     private var body: ResponseBody?
     /// A credential that is stored when a server accepts it (AUTH-22).
     var offeredCredential: (ChallengeCredential, URLProtectionSpace)?
@@ -100,7 +102,8 @@ final class BackgroundLoad: Load, @unchecked Sendable {
         self.task = task
         self.session = session
         number = task.number
-        firstRequest = task.currentRequest ?? task.originalRequest
+        let first = task.currentRequest ?? task.originalRequest
+        (firstRequest, fieldsDroppedFirst) = (first, task.fieldsDropped(onTheWayTo: first))
         creation = .preparing
     }
 
@@ -109,7 +112,8 @@ final class BackgroundLoad: Load, @unchecked Sendable {
         self.task = task
         self.session = session
         number = task.number
-        firstRequest = task.originalRequest.at(state.description.request.url)
+        let first = task.originalRequest.at(state.description.request.url)
+        (firstRequest, fieldsDroppedFirst) = (first, task.fieldsDropped(onTheWayTo: first))
         creation = .created
         lastReport = state.lastReport
         head = state.head
@@ -266,9 +270,11 @@ final class BackgroundLoad: Load, @unchecked Sendable {
         guard isDue, !hasEnded, let task else { return }
         isDue = false
         do throws(LoadError) {
-            let new = try request.map { (request) throws(LoadError) in try TransferRequest(request, of: task) }
+            let new = try request.map { (request) throws(LoadError) in
+                try TransferRequest(request, of: task, without: [])
+            }
             session.add(.begin(task: number, new))
-            if let request { firstRequest = request }
+            if let request { (firstRequest, fieldsDroppedFirst) = (request, []) }
         } catch {
             end(error)
             session.add(.cancel(task: number))
@@ -318,7 +324,7 @@ final class BackgroundLoad: Load, @unchecked Sendable {
 
     func restarted(_ progress: TransferProgress) {
         guard !hasEnded, !isEnding, let task else { return }
-        task.restartInBackground(progress, with: firstRequest)
+        task.restartInBackground(progress, with: firstRequest, without: fieldsDroppedFirst)
     }
 
     func becomeDue() {

@@ -40,6 +40,8 @@ extension TaskCore {
     /// Resumed for the first time.
     func beginInBackground(_ load: BackgroundLoad) {
         guard !hasEnded else { return }
+        droppedFields = load.fieldsDroppedFirst
+        showAdditionalFields(in: currentRequest ?? originalRequest)
         if fetches.isEmpty { fetches = [URLSessionTaskMetrics.Fetch(request: currentRequest ?? originalRequest)] }
         load.start(.first)
     }
@@ -84,8 +86,9 @@ extension TaskCore {
 
     /// Another attempt begins with that request: its redirects follow again, and its metrics replace those of the
     /// attempt before. The counters fall back (S-96).
-    func restartInBackground(_ progress: TransferProgress, with request: URLRequest) {
+    func restartInBackground(_ progress: TransferProgress, with request: URLRequest, without dropped: [String]) {
         if !fetches.isEmpty {
+            droppedFields = dropped
             setCurrentRequest(request)
             fetches = [URLSessionTaskMetrics.Fetch(request: request)]
         }

@@ -8,9 +8,10 @@ extension TransferDescription {
     /// Throws the error with which the task fails. The files of its bodies are set later.
     init(_ task: TaskCore) throws(LoadError) {
         let kind: Kind = if task.isUpload { .upload } else { .download }
+        let current = task.currentRequest ?? task.originalRequest
         self.init(
             task: task.number, kind: kind,
-            request: try TransferRequest(task.currentRequest ?? task.originalRequest, of: task),
+            request: try TransferRequest(current, of: task, without: task.fieldsDropped(onTheWayTo: current)),
             original: task.originalRequest.archived)
         let limit = task.core.configuration.totalTimeout
         resourceTimeout = limit.isFinite ? limit : nil
@@ -27,10 +28,12 @@ extension TransferDescription {
 
 extension TransferRequest {
     /// A request of a task, as the service sends it.
-    init(_ request: URLRequest, of task: TaskCore) throws(LoadError) {
+    ///
+    /// - Parameter dropped: The fields of the configuration that it does not have.
+    init(_ request: URLRequest, of task: TaskCore, without dropped: [String]) throws(LoadError) {
         let (core, configuration) = (task.core, task.core.configuration)
         let body: LoadBody? = task.isUpload ? .file(FileReader(path: "", on: core.loop)) : nil
-        let load = try LoadRequest(request, of: core, without: [], body: body, priority: task.priority)
+        let load = try LoadRequest(request, of: core, without: dropped, body: body, priority: task.priority)
         self.init(url: load.urlText, folder: "")
         method = load.method
         fields = [TransferField](load.fields)

@@ -62,7 +62,7 @@ extension TaskCore {
 
     /// A resumed download begins at the redirected URL, without the header fields that the redirect removed (R-9,
     ///
-    private func fieldsDropped(onTheWayTo current: URLRequest) -> [String] {
+    func fieldsDropped(onTheWayTo current: URLRequest) -> [String] {
         guard !kind.isData, originalRequest.url != current.url else { return [] }
         return additionalFieldsDropped(from: originalRequest, to: current)
     }

@@ -208,6 +208,36 @@ import Testing
         #expect(metrics.transactionMetrics.map { $0.request.url?.path } == ["/second"])
     }
 
+    // C-23: a resumed download begins where the redirect had led
+    @Test("the session's secrets do not follow the resume data") func secretsOfTheSession() async throws {
+        let whole = [UInt8].pattern(count: 20_000)
+        let other = try ScriptedServer { connection in
+            while let request = try connection.nextRequest() {
+                let start = try Self.sendPart(of: whole, for: request, on: connection)
+                if start == 0 { return _ = try? connection.waitForClose() }
+            }
+        }
+        defer { other.stop() }
+        let server = try ScriptedServer.answering(.redirect(to: other.url("/second").absoluteString, status: 307))
+        defer { server.stop() }
+        let delegate = BackgroundDelegate()
+        let configuration = service.configuration()
+        configuration.httpAdditionalHeaders = ["Authorization": "Bearer s", "Cookie": "c=1", "X-A": "a"]
+        let session = URLSession(configuration: configuration, delegate: delegate, delegateQueue: nil)
+        let data = try await resumeData(server.url("/first"), session, delegate, after: .wrote(1, 10_000, 20_000))
+        let next = session.downloadTask(withResumeData: data)
+        next.resume()
+        _ = try await delegate.calls.waitUntil("the second end") { $0.contains(.completed(2, nil)) }
+        _ = try await end(session, delegate)
+        #expect(server.requests.map { $0["Authorization"] } == ["Bearer s"])
+        #expect(other.requests.map { $0["Range"] } == [nil, "bytes=10000-"])
+        #expect(other.requests.map { $0["Authorization"] } == [nil, nil])
+        #expect(other.requests.map { $0["Cookie"] } == [nil, nil])
+        #expect(other.requests.map { $0["X-A"] } == ["a", "a"])
+        let shown = try #require(next.currentRequest)
+        #expect(["X-A", "Authorization", "Cookie"].map { shown.value(forHTTPHeaderField: $0) } == ["a", nil, nil])
+    }
+
     // BG-2: from a private copy, because the program removes the file, or writes something else into it
     @Test("an upload from a file that is removed or changed", arguments: [true, false])
     func anUpload(isRemoved: Bool) async throws {
