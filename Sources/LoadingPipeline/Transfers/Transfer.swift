@@ -24,6 +24,7 @@ package final class Transfer: LoadClient {
     /// The server trust that the open challenge is about.
     private var openTrust: ConnectionChallenge?
     private var progress = TransferProgress()
+    private var redirects: RedirectChanges?
 
     /// - Parameter report: Called on the loop.
     package init(
@@ -145,17 +146,21 @@ package final class Transfer: LoadClient {
         progress.toReceive = response.expectedLength < 0 ? -1 : offset + response.expectedLength
         tell(
             .response(
-                TransferHead(response.head, url: self.load?.request.urlText ?? request.url),
-                expectedLength: progress.toReceive, resumedOffset: offset))
+                head(of: response), expectedLength: progress.toReceive, resumedOffset: offset))
         return .now
+    }
+
+    private func head(of response: LoadResponse) -> TransferHead {
+        TransferHead(response.head, url: load?.request.urlText ?? request.url, redirects: redirects)
     }
 
     package func load(
         _ load: any Load, willRedirectTo proposed: LoadRequest, response: LoadResponse
     ) -> ClientAnswer<Void> {
-        tell(
-            .redirected(
-                TransferHead(response.head, url: self.load?.request.urlText ?? request.url), url: proposed.urlText))
+        if let request = self.load?.request {
+            redirects = RedirectChanges(from: request, to: proposed, after: redirects)
+        }
+        tell(.redirected(head(of: response), url: proposed.urlText))
         return .now
     }
 

@@ -49,11 +49,36 @@ package struct TransferHead: Codable, Equatable, Sendable {
     package var url: String
     package var status: Int
     package var fields: [TransferField]
+    /// What redirects have made of the request, this one included if it is one. Nil if there were none, and in
+    /// journals of earlier versions.
+    package var redirects: RedirectChanges?
 
-    package init(_ head: ResponseHead, url: String) {
+    package init(_ head: ResponseHead, url: String, redirects: RedirectChanges? = nil) {
         self.url = url
         status = head.status
         fields = [TransferField](head.fields)
+        self.redirects = redirects
+    }
+}
+
+/// What redirects have made of a request.
+package struct RedirectChanges: Codable, Equatable, Sendable {
+    /// The target of the last one.
+    package var url: String
+    package var method: String
+    package var hasBody: Bool
+    /// The names of the fields that were removed.
+    package var droppedFields: [String]
+
+    /// - Parameters:
+    ///   - request: The request before the last redirect.
+    ///   - earlier: The changes of the redirects before.
+    init(from request: LoadRequest, to next: LoadRequest, after earlier: RedirectChanges?) {
+        url = next.urlText
+        method = next.method
+        hasBody = next.hasBody
+        let names = (0..<request.fields.count).map { request.fields.name(at: $0) }
+        droppedFields = (earlier?.droppedFields ?? []) + names.filter { !next.fields.contains($0) }
     }
 }
 

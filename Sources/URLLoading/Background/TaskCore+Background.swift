@@ -49,6 +49,10 @@ extension TaskCore {
     // MARK: Reports
 
     func receiveInBackground(_ head: TransferHead, expectedLength: Int64, resumedOffset: Int64) {
+        // The redirects may have been followed while the session was not attached.
+        if let redirects = head.redirects, let current = currentRequest, current.url?.absoluteString != redirects.url {
+            setCurrentRequest(current.redirected(to: redirects.url, redirects), after: redirects)
+        }
         guard let url = URL(string: head.url) ?? currentRequest?.url else { return }
         let rest = expectedLength >= 0 ? expectedLength &- resumedOffset : NSURLSessionTransferSizeUnknown
         let shown = HTTPURLResponse(
@@ -111,16 +115,22 @@ extension TaskCore {
 
     /// A redirect was followed (BG-4).
     func redirectInBackground(_ head: TransferHead, _ url: String) {
-        guard let target = URL(string: url), var next = currentRequest else { return }
-        if let from = next.url {
+        guard URL(string: url) != nil, let current = currentRequest else { return }
+        if let from = current.url {
             note(
                 HTTPURLResponse(
                     url: from, status: head.status, version: HTTPVersion.http11.text, fields: HTTPFields(head.fields),
                     expectedContentLength: -1))
         }
-        next.url = target
-        setCurrentRequest(next)
+        let next = current.redirected(to: url, head.redirects)
+        setCurrentRequest(next, after: head.redirects)
         if !fetches.isEmpty { fetches.append(URLSessionTaskMetrics.Fetch(request: next)) }
+    }
+
+    /// Without the fields of the configuration that the redirects have removed.
+    private func setCurrentRequest(_ request: URLRequest, after redirects: RedirectChanges?) {
+        droppedFields += redirects?.droppedFields ?? []
+        setCurrentRequest(request)
     }
 
     /// The final counters, and the log of the service, from which the metrics are made (BG-25).
@@ -301,7 +311,8 @@ extension SessionCore {
                 URLRequest(url: $0)
             }
             ?? .withoutURL
-        let current = original.at(state.head?.url ?? description.request.url)
+        let first = original.at(description.request.url)
+        let current = state.head.map { first.redirected(to: $0.redirects?.url ?? $0.url, $0.redirects) } ?? first
         let kind: TaskKind =
             switch description.kind {
             case .download: .download(nil)
@@ -314,6 +325,8 @@ extension SessionCore {
         let load = BackgroundLoad(task, in: background, state: state)
         task.background = load
         task.load = load
+        task.droppedFields = load.fieldsDroppedFirst + (state.head?.redirects?.droppedFields ?? [])
+        if !state.isSuspended { task.showAdditionalFields(in: current) }
         let object = task.restore(state)
         guard keep(object, task, isSuspended: state.isSuspended) else {
             // The release of a suspended task would cancel it.

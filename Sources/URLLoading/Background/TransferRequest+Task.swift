@@ -83,6 +83,16 @@ extension URLRequest {
         return copy
     }
 
+    /// The request after the redirects that have led to the URL with that text.
+    func redirected(to text: String, _ changes: RedirectChanges?) -> URLRequest {
+        var copy = at(text)
+        guard let changes else { return copy }
+        if changes.method != method { copy.httpMethod = changes.method }
+        if !changes.hasBody { copy.httpBody = nil }
+        for name in changes.droppedFields { copy.setValue(nil, forHTTPHeaderField: name) }
+        return copy
+    }
+
     init?(archived data: Data) {
         guard let known = try? NSKeyedUnarchiver.unarchivedObject(ofClass: NSURLRequest.self, from: data) else {
             return nil

@@ -60,6 +60,39 @@ import Testing
         #expect(result.text == "there")
     }
 
+    // BG-4, R-3, R-5, R-9: each redirect adds to what the ones before have changed
+    @Test("what redirects change is reported") func changesOfRedirects() async throws {
+        let server = try ScriptedServer.answering { request in
+            switch request.target {
+            case "/a": .redirect(to: "/b", status: 307)
+            case "/b": .redirect(to: "/c", status: 303)
+            default: .text("there")
+            }
+        }
+        defer { server.stop() }
+        let runs = try TransferRuns()
+        defer { runs.end() }
+        var request = runs.request(server.url("/a"))
+        request.method = "PUT"
+        request.fields = [
+            TransferField("Authorization", "a"), TransferField("Content-Type", "b"), TransferField("X-Own", "c"),
+        ]
+        request.bodyFile = try runs.folder.write("content", to: "body").path
+        let run = runs.begin(request)
+        _ = try await run.outcome()
+        let changes = run.reports.events.compactMap { report -> RedirectChanges? in
+            switch report.event {
+            case .redirected(let head, _), .response(let head, _, _): head.redirects
+            default: nil
+            }
+        }
+        #expect(changes.map(\.url) == ["/b", "/c", "/c"].map { server.url($0).absoluteString })
+        #expect(changes.map(\.method) == ["PUT", "GET", "GET"])
+        #expect(changes.map(\.hasBody) == [true, false, false])
+        #expect(changes.first?.droppedFields == ["Authorization"])
+        #expect(changes.dropFirst().allSatisfy { $0.droppedFields == ["Authorization", "Content-Type"] })
+    }
+
     // BG-9
     @Test("an error status is a result") func status() async throws {
         let server = try ScriptedServer.answering(.text("broken", status: 500))

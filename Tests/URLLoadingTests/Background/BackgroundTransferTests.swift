@@ -145,6 +145,53 @@ import Testing
         #expect(metrics.transactionMetrics.map { $0.request.url?.path } == ["/first", "/second"])
     }
 
+    // BG-4, BG-6, R-3, R-5, R-9: also for a program that was not there
+    @Test("a redirect that changes the request") func aRedirectThatChangesTheRequest() async throws {
+        let mayEnd = Signal("the rest of the response")
+        let server = try ScriptedServer { connection in
+            while let request = try connection.nextRequest() {
+                if request.target == "/first" {
+                    try connection.send("HTTP/1.1 303 See Other\r\nLocation: /second\r\nContent-Length: 0\r\n\r\n")
+                    continue
+                }
+                try connection.send("HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nth")
+                try connection.wait(for: mayEnd)
+                try connection.send("ere")
+            }
+        }
+        defer { server.stop() }
+        var request = URLRequest(url: server.url("/first"))
+        request.httpMethod = "PUT"
+        for (name, value) in [("Content-Type", "text/plain"), ("Authorization", "Bearer s"), ("X-Own", "own")] {
+            request.setValue(value, forHTTPHeaderField: name)
+        }
+        let expected = [server.url("/second").absoluteString, "GET", nil, nil, "own"]
+        func shown(_ task: URLSessionTask) -> [String?] {
+            let fields = ["Content-Type", "Authorization", "X-Own"]
+            let current = task.currentRequest
+            return [current?.url?.absoluteString, current?.httpMethod]
+                + fields.map { current?.value(forHTTPHeaderField: $0) }
+        }
+        let file = try service.folder.write("body", to: "own/body")
+        let first = BackgroundDelegate()
+        let session = session(first)
+        let task = session.uploadTask(with: request, fromFile: file)
+        task.resume()
+        try await eventually { task.response != nil }
+        #expect(shown(task) == expected)
+        session.finishTasksAndInvalidate()
+        _ = try await first.calls.waitUntil("the session's end") { $0.last == .invalid }
+        let second = BackgroundDelegate()
+        let next = self.session(second)
+        let again = try #require(await next.allTasks.first)
+        #expect(shown(again) == expected)
+        #expect(again.originalRequest?.httpMethod == "PUT")
+        mayEnd.fire()
+        _ = try await second.calls.waitUntil("the task's end") { $0.contains(.completed(1, nil)) }
+        _ = try await end(next, second)
+        #expect(server.requests.map(\.method) == ["PUT", "GET"])
+    }
+
     // BG-8, BG-25: the metrics are those of the last attempt
     @Test("a redirected transfer that starts again") func aRedirectedTransferThatStartsAgain() async throws {
         let attempts = EventRecorder<Int>()
