@@ -309,7 +309,7 @@ final class ServiceSession {
                 ($0.description.expectsToSend, $0.description.expectsToReceive) = (toSend, toReceive)
             }
         case .answer(let task, let answer): transfers[task]?.answer(answer)
-        case .begin(let task, let request): transfers[task]?.handle(.decide(request))
+        case .begin(let task, let request): begin(task, request)
         case .acknowledge(let task, let step): acknowledge(task, step)
         case .setAsksServerTrust(let asks): record.description.asksServerTrust = asks
         case .invalidate(let cancelsTasks): invalidate(cancelsTasks: cancelsTasks)
@@ -355,6 +355,14 @@ final class ServiceSession {
                 }
                 session.service.commits.release(session.reference)
             }
+        }
+    }
+
+    private func begin(_ task: Int, _ request: TransferRequest?) {
+        transfers[task]?.handle(.decide(request))
+        // Of a task that has ended meanwhile, for example.
+        if let body = request?.bodyFile, transfers[task]?.record.description.request.bodyFile != body {
+            removeWhenCommitted(body)
         }
     }
 
@@ -421,6 +429,12 @@ final class ServiceSession {
             if case .download(let part)? = transfer.record.resumption { paths.append(part.path) }
         }
         for path in paths where service.folders.owns(path) { service.keeper.remove(path) }
+    }
+
+    /// The journal must not name a file that is gone.
+    func removeWhenCommitted(_ path: String) {
+        guard service.folders.owns(path) else { return }
+        service.commits.afterSuccess(reference) { [service] in service.keeper.remove(path) }
     }
 
     private func invalidate(cancelsTasks: Bool) {

@@ -156,6 +156,7 @@ final class ServiceTransfer {
         case .restarted(let progress): session.tell(.restarted(task: reference.task, progress))
         case .due: session.tell(.due(task: reference.task))
         case .removeFile(let path): session.removeFiles(.file(path), of: self, .file)
+        case .dropFile(let path): session.removeWhenCommitted(path)
         case .end(let outcome): end(outcome)
         }
     }

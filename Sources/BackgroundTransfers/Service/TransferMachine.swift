@@ -72,6 +72,8 @@ package struct TransferMachine: Equatable, Sendable {
         case due
         /// The file was complete when the transfer had been cancelled.
         case removeFile(String)
+        /// The record does not need the file any more.
+        case dropFile(String)
         case end(TransferEnd.Outcome)
     }
 
@@ -155,8 +157,8 @@ package struct TransferMachine: Equatable, Sendable {
             // Also while it is suspended, or it would be asked for again.
             guard record.description.asksWhenDue, !record.isDecided, !isActive, isDelayOver(now) else { return [] }
             record.isDecided = true
-            if let request { replaceRequest(by: request) }
-            return [.save] + settle(now)
+            let body = request.flatMap { replaceRequest(by: $0) }
+            return [.save] + (body.map { [.dropFile($0)] } ?? []) + settle(now)
         case .timePassed: return isActive ? [] : settle(now)
         case .clockSet(let clock, let change):
             retryAt = retryAt.map { $0 + change }
@@ -317,14 +319,17 @@ package struct TransferMachine: Equatable, Sendable {
     }
 
     /// Another request for the same task: what the service keeps for the task stays, since a program does not know it.
-    private mutating func replaceRequest(by request: TransferRequest) {
+    /// Returns the file of the old body if it is not needed any more.
+    private mutating func replaceRequest(by request: TransferRequest) -> String? {
         let old = record.description.request
         var new = request
         new.identifier = old.identifier
         new.folder = old.folder
-        new.bodyFile = old.bodyFile
         new.isUpload = old.isUpload
+        // The file of an upload is its body, whatever the request has (T-53).
+        if record.description.kind == .upload || new.archive == nil { new.bodyFile = old.bodyFile }
         record.description.request = new
+        return old.bodyFile == new.bodyFile ? nil : old.bodyFile
     }
 
     private mutating func timeOut() -> [Action] {

@@ -112,8 +112,9 @@ final class BackgroundLoad: Load, @unchecked Sendable {
         self.task = task
         self.session = session
         number = task.number
-        let first = task.originalRequest.at(state.description.request.url)
-        (firstRequest, fieldsDroppedFirst) = (first, task.fieldsDropped(onTheWayTo: first))
+        let first = state.description.request.first(after: task.originalRequest)
+        firstRequest = first
+        fieldsDroppedFirst = state.description.request.archive == nil ? task.fieldsDropped(onTheWayTo: first) : []
         creation = .created
         lastReport = state.lastReport
         head = state.head
@@ -268,17 +269,46 @@ final class BackgroundLoad: Load, @unchecked Sendable {
     /// The delegate's decision on a delayed request (BG-17).
     func begin(_ request: URLRequest?) {
         guard isDue, !hasEnded, let task else { return }
-        isDue = false
+        guard let request else { return tellDecision(nil) }
         do throws(LoadError) {
-            let new = try request.map { (request) throws(LoadError) in
-                try TransferRequest(request, of: task, without: [])
+            var new = try TransferRequest(request, of: task, without: [])
+            new.archive = request.archived
+            (firstRequest, fieldsDroppedFirst) = (request, [])
+            let description = TransferDescription(task: number, kind: task.isUpload ? .upload : .download, request: new)
+            guard !task.isUpload, let files = try RequestFiles(bodyOf: request, description) else {
+                return tellDecision(new)
             }
-            session.add(.begin(task: number, new))
-            if let request { (firstRequest, fieldsDroppedFirst) = (request, []) }
+            // Until then it stays due, so that the delegate is not asked again.
+            session.prepare(files) {
+                true
+            } done: { result in
+                self.session.loop.post { self.decide(result) }
+            }
         } catch {
-            end(error)
-            session.add(.cancel(task: number))
+            abandon(error)
         }
+    }
+
+    /// The body of the request that the delegate has chosen is copied.
+    private func decide(_ result: Result<TransferDescription, LoadError>) {
+        switch result {
+        case .success(let description) where isDue && !hasEnded && !isEnding: tellDecision(description.request)
+        case .success(let description):
+            if let copy = description.request.bodyFile { unlink(copy) }
+        case .failure(let error): abandon(error)
+        }
+    }
+
+    private func tellDecision(_ request: TransferRequest?) {
+        isDue = false
+        session.add(.begin(task: number, request))
+    }
+
+    /// Ends a task that the service knows.
+    private func abandon(_ error: LoadError) {
+        if hasEnded || isEnding { return }
+        end(error)
+        session.add(.cancel(task: number))
     }
 
     // MARK: From the service, on the loop

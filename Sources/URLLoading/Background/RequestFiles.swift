@@ -17,25 +17,39 @@ struct RequestFiles: Sendable {
 
     private let description: TransferDescription
     private let content: Content
+    /// Whether the service does not ask in which boot of the machine the file was written.
+    private let mustBeSynchronized: Bool
 
     /// Nil if the task needs no file. Throws the error with which it fails.
     init?(of task: TaskCore, _ description: TransferDescription) throws(LoadError) {
         self.description = description
+        mustBeSynchronized = false
         if case .upload(let content, _) = task.kind {
             guard case .file(let url) = content else { throw .cannotReadFile(EINVAL) }
             self.content = try Self.open(url)
         } else if case .download(let part)? = description.request.resumption {
             content = .stopped(part)
         } else {
-            switch (task.currentRequest ?? task.originalRequest).body {
-            case .none: return nil
-            case .data(let data), .streamOfData(let data):
-                if data.isEmpty { return nil }
-                content = .data(data)
-            case .streamOfFile(let url): content = try Self.open(url)
-            // The stream ends with the program.
-            case .stream: throw .requestBodyStreamExhausted
-            }
+            guard let body = try Self.body(of: task.currentRequest ?? task.originalRequest) else { return nil }
+            content = body
+        }
+    }
+
+    /// The body of the request that the delegate has chosen for a delayed download (BG-17). Nil if it has none.
+    init?(bodyOf request: URLRequest, _ description: TransferDescription) throws(LoadError) {
+        guard let body = try Self.body(of: request) else { return nil }
+        self.description = description
+        content = body
+        mustBeSynchronized = true
+    }
+
+    private static func body(of request: URLRequest) throws(LoadError) -> Content? {
+        switch request.body {
+        case .none: return nil
+        case .data(let data), .streamOfData(let data): return data.isEmpty ? nil : .data(data)
+        case .streamOfFile(let url): return try open(url)
+        // The stream ends with the program.
+        case .stream: throw .requestBodyStreamExhausted
         }
     }
 
@@ -61,7 +75,7 @@ struct RequestFiles: Sendable {
     ///
     /// - Parameter mayMove: Called before the part of a stopped download is moved. With false it stays where it is.
     func prepare(in folder: String, mayMove: () -> Bool) -> Result<TransferDescription, LoadError> {
-        if let ready = prepareAtOnce(in: folder) { return .success(ready) }
+        if !mustBeSynchronized, let ready = prepareAtOnce(in: folder) { return .success(ready) }
         do throws(POSIXFailure) {
             let path = Self.newPath(in: folder)
             switch content {
@@ -85,6 +99,10 @@ struct RequestFiles: Sendable {
             }
             // Here, because the service would wait for it with all other changes. It reports a failure.
             let isSynchronized = (try? SynchronizedFile.synchronizeWithName(path)) != nil
+            if mustBeSynchronized, !isSynchronized {
+                unlink(path)
+                throw POSIXFailure(EIO)
+            }
             return .success(description.sending(path, boot: isSynchronized ? nil : Boot.identifier))
         } catch {
             return .failure(.cannotWriteToFile(error.code))

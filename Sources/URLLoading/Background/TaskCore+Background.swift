@@ -311,7 +311,7 @@ extension SessionCore {
                 URLRequest(url: $0)
             }
             ?? .withoutURL
-        let first = original.at(description.request.url)
+        let first = description.request.first(after: original)
         let current = state.head.map { first.redirected(to: $0.redirects?.url ?? $0.url, $0.redirects) } ?? first
         let kind: TaskKind =
             switch description.kind {

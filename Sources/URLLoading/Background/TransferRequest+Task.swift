@@ -60,6 +60,14 @@ extension TransferRequest {
     }
 }
 
+extension TransferRequest {
+    /// The request with which each attempt begins, as the program sees it. A resumed download begins where redirects
+    /// had led, and the delegate may have decided on another request (BG-17).
+    func first(after original: URLRequest) -> URLRequest {
+        archive.flatMap { URLRequest(archived: $0) } ?? original.at(url)
+    }
+}
+
 extension Date {
     /// Seconds since 1970 for a message, which has no infinite numbers: nil for a date that has always been reached, or
     /// is none.

@@ -286,7 +286,30 @@ struct TransferMachineTests {
         #expect(moved.handle(.setEarliestBegin(5), now: 12) == [.save, .enqueue])
     }
 
-    // BG-17
+    // BG-17, T-53: an upload sends its file, whatever the request has
+    @Test("another request has another body", arguments: [.download, .upload] as [TransferDescription.Kind])
+    func anotherBody(kind: TransferDescription.Kind) {
+        for body in ["/uploads/other", nil] {
+            var machine = Self.machine {
+                $0.description.kind = kind
+                $0.description.asksWhenDue = true
+                $0.description.request.earliestBegin = 5
+                $0.description.request.bodyFile = "/uploads/body"
+            }
+            _ = machine.handle(.resume, now: 10)
+            var sent = TransferRequest(url: "http://example.com/other", folder: "")
+            (sent.bodyFile, sent.archive) = (body, Data("archive".utf8))
+            let isReplaced = kind == .download
+            let dropped: [TransferMachine.Action] = isReplaced ? [.dropFile("/uploads/body")] : []
+            #expect(machine.handle(.decide(sent), now: 11) == [.save] + dropped + [.enqueue])
+            #expect(machine.record.description.request.bodyFile == (isReplaced ? body : "/uploads/body"))
+            #expect(machine.record.description.request.archive == sent.archive)
+            // No command that comes twice removes what is needed.
+            #expect(machine.handle(.decide(sent), now: 12) == [])
+        }
+    }
+
+    // BG-17: of a program with an earlier version of the library, which does not tell the body
     @Test("another request keeps the files of its task") func anotherRequest() throws {
         let part = try Self.part(7)
         var machine = Self.machine {

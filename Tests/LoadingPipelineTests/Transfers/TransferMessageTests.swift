@@ -55,6 +55,7 @@ import Testing
         request.requiresDNSSEC = true
         request.assumesHTTP3 = true
         request.allowsEarlyData = true
+        request.archive = Data("archive".utf8)
         request.priority = 1
         request.isDiscretionary = true
         request.earliestBegin = 1_700_000_000.5

@@ -72,6 +72,76 @@ import URLLoading
         #expect(task.currentRequest?.url == server.url("/other"))
     }
 
+    // BG-17, BG-2, T-53: a download sends the body of the new request, an upload its file
+    @Test(
+        "another body", arguments: [false, true],
+        [["first", "second"], ["first", nil], [nil, "second"]] as [[String?]])
+    func anotherBody(isUpload: Bool, bodies: [String?]) async throws {
+        let (first, second) = (bodies[0], bodies[1])
+        let server = try ScriptedServer.answering(.text("ok"))
+        defer { server.stop() }
+        func request(_ text: String?) -> URLRequest {
+            var request = URLRequest(url: server.url())
+            request.httpMethod = "POST"
+            request.httpBody = text.map { Data($0.utf8) }
+            request.setValue(text ?? "none", forHTTPHeaderField: "X-Body")
+            return request
+        }
+        let delegate = AnsweringDelegate()
+        let new = request(second)
+        delegate.delay = { _, reply in reply(.useNewRequest, new) }
+        let session = session(delegate)
+        let task: URLSessionTask
+        if isUpload {
+            let file = try service.folder.write("file", to: "own/body")
+            task = session.uploadTask(with: request(first), fromFile: file)
+        } else {
+            task = session.downloadTask(with: request(first))
+        }
+        task.earliestBeginDate = Date(timeIntervalSinceNow: 0.01)
+        task.resume()
+        _ = try await delegate.calls.waitUntil("the task's end") { $0.contains(.completed(1, nil)) }
+        #expect(server.requests.map(\.bodyText) == [isUpload ? "file" : second ?? ""])
+        #expect(server.requests.map { $0["X-Body"] } == [second ?? "none"])
+        #expect(task.currentRequest?.httpBody == new.httpBody)
+        session.finishTasksAndInvalidate()
+        _ = try await delegate.callsUntilInvalid()
+        try await eventually { [service] in service.files(in: "uploads") == [] }
+        service.stop()
+    }
+
+    // BG-17, BG-6
+    @Test("a program that comes back knows the new request") func newRequestAfterARelaunch() async throws {
+        let held = Signal("the request")
+        let server = try ScriptedServer { connection in
+            _ = try connection.nextRequest()
+            held.fire()
+            _ = try? connection.waitForClose()
+        }
+        defer { server.stop() }
+        var new = URLRequest(url: server.url("/other"))
+        new.httpMethod = "POST"
+        new.httpBody = Data("second".utf8)
+        new.setValue("own", forHTTPHeaderField: "X-Own")
+        let delegate = AnsweringDelegate()
+        delegate.delay = { [new] in $1(.useNewRequest, new) }
+        let first = session(delegate)
+        let task = first.downloadTask(with: server.url("/first"))
+        task.earliestBeginDate = Date(timeIntervalSinceNow: 0.01)
+        task.resume()
+        try await held.wait()
+        first.finishTasksAndInvalidate()
+        _ = try await delegate.callsUntilInvalid()
+        let other = AnsweringDelegate()
+        let second = session(other)
+        let again = try #require(await second.allTasks.first)
+        #expect(again.currentRequest == new)
+        #expect(again.originalRequest?.url == server.url("/first"))
+        second.invalidateAndCancel()
+        _ = try await other.callsUntilInvalid()
+        service.stop()
+    }
+
     // BG-17: a new request that is none leaves the old one
     @Test("an invalid new request") func anInvalidNewRequest() async throws {
         let server = try ScriptedServer.answering(.text("same"))
