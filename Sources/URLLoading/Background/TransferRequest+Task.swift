@@ -78,10 +78,16 @@ extension Date {
 }
 
 extension URLRequest {
-    /// Without a stream, which cannot be archived.
+    /// Without a stream, which cannot be archived, and without a long body, which would be too much for a message. The
+    /// service has it as a file.
     var archived: Data {
-        (try? NSKeyedArchiver.archivedData(withRootObject: NSURLRequest(self), requiringSecureCoding: true)) ?? Data()
+        var copy = self
+        if let body = httpBody, body.count > Self.longestArchivedBody { copy.httpBody = nil }
+        return (try? NSKeyedArchiver.archivedData(withRootObject: NSURLRequest(copy), requiringSecureCoding: true))
+            ?? Data()
     }
+
+    private static let longestArchivedBody = 256 << 10
 
     /// The request to the URL with that text.
     func at(_ text: String) -> URLRequest {

@@ -335,6 +335,23 @@ import Testing
         try await eventually { [service] in service.files(in: "uploads") == [] }
     }
 
+    // BG-2, BG-6: longer than a message to the service
+    @Test("a download whose request has a long body") func aLongBody() async throws {
+        let server = try ScriptedServer.answering { .text("\($0.body.count)") }
+        defer { server.stop() }
+        let delegate = BackgroundDelegate()
+        let session = session(delegate)
+        var request = URLRequest(url: server.url())
+        request.httpMethod = "POST"
+        request.httpBody = Data(repeating: 7, count: 5 << 20)
+        let task = session.downloadTask(with: request)
+        task.resume()
+        _ = try await delegate.calls.waitUntil("the task's end") { $0.contains { $0.isCompletion } }
+        #expect(try await end(session, delegate).suffix(2) == [.completed(1, nil), .invalid])
+        #expect(delegate.contents.events == [Data("\(5 << 20)".utf8)])
+        #expect(task.originalRequest == request)
+    }
+
     // T-65: the response of an upload is told in pieces, as the delegate takes them
     @Test("a large response to an upload") func aLargeResponseToAnUpload() async throws {
         let body = [UInt8].pattern(count: 1_000_000)
