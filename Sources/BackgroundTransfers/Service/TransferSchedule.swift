@@ -65,6 +65,15 @@ package struct TransferSchedule: Sendable {
 
         mutating func remove(_ task: Int) -> Bool { numbers.removeValue(forKey: task) != nil }
 
+        /// One that waits leaves its place in the session when another one does not wait any more.
+        mutating func leaveKeptPlaces(_ limits: Limits) {
+            while waiting.count < limits.waiting, let task = kept.min() {
+                kept.remove(task)
+                running.remove(task)
+                waiting.insert(task)
+            }
+        }
+
         /// Takes the first one from the queue, which runs from then on. Nil if none may run now.
         mutating func start(_ limits: Limits) -> Int? {
             guard running.count < limits.perSession, let task = popFirst() else { return nil }
@@ -126,6 +135,7 @@ package struct TransferSchedule: Sendable {
             {
                 runningCount -= 1
             }
+            line.leaveKeptPlaces(limits)
             if line.isQueueEmpty { application.turns.removeAll { $0 == transfer.session } }
             if !line.isUnused { application.lines[transfer.session] = line }
         }
@@ -154,6 +164,7 @@ package struct TransferSchedule: Sendable {
                 return
             }
             runningCount += 1
+            line.leaveKeptPlaces(limits)
         }
         applications[transfer.application]?.lines[transfer.session] = line
     }

@@ -140,6 +140,33 @@ struct TransferScheduleTests {
         #expect(schedule.runningCount == 0)
     }
 
+    // BG-19, AUTH-33
+    @Test("those beyond the limit leave their places when others are answered", arguments: [false, true])
+    func waitingBeyondTheLimit(isRemoved: Bool) {
+        var schedule = TransferSchedule(limits: .init(perSession: 2, total: 10, waiting: 2))
+        for task in 1...9 { schedule.enqueue(reference("a", "s", task), priority: 1) }
+        for first in [1, 3] {
+            #expect(all(&schedule) == ["as\(first)", "as\(first + 1)"])
+            for task in first...(first + 1) { schedule.setWaits(true, reference("a", "s", task)) }
+        }
+        // 1 and 2 wait elsewhere, 3 and 4 in the places of the session.
+        #expect(all(&schedule) == [])
+        for task in [1, 2] {
+            if isRemoved {
+                schedule.remove(reference("a", "s", task))
+            } else {
+                schedule.setWaits(false, reference("a", "s", task))
+            }
+        }
+        // 3 and 4 have left their places, which 1 and 2 have if they go on.
+        #expect(schedule.runningCount == (isRemoved ? 0 : 2))
+        #expect(all(&schedule) == (isRemoved ? ["as5", "as6"] : []))
+        for task in 1...4 { schedule.remove(reference("a", "s", task)) }
+        #expect(all(&schedule) == (isRemoved ? [] : ["as5", "as6"]))
+        for task in 5...9 { schedule.remove(reference("a", "s", task)) }
+        #expect(schedule.runningCount == 0)
+    }
+
     // BG-19: without a copy of the queue for each, which would take more than the time limit
     @Test("the next of many transfers is found at once", .timeLimit(.minutes(1))) func nextOfMany() {
         var schedule = TransferSchedule()
