@@ -5,6 +5,8 @@ import URLLoading
 /// Uses a background session, and ends in different ways.
 ///
 ///     background-user start IDENTIFIER exit|die URL…   makes a download of each URL, and ends when all are resumed
+///     background-user fork IDENTIFIER URL              makes a download, and is killed, after it has forked a process that stays for a
+///                                                      minute and has what it had, whose process id is in the last line
 ///     background-user finish IDENTIFIER COUNT [die N]  is told the rest, until so many tasks have ended; with `die` it is killed
 ///                                                      within the callback number N, from 1
 ///     background-user list IDENTIFIER                  lists the tasks
@@ -26,6 +28,7 @@ import URLLoading
         }
         switch words.first {
         case "start": start(words[1], dies: words[2] == "die", words[3...].compactMap { URL(string: $0) })
+        case "fork": forkAndDie(words[1], words[2])
         case "finish": finish(words[1], count: Int(words[2]) ?? 0, fatal: words.count > 4 ? Int(words[4]) : nil)
         case "list": list(words[1])
         case "work": Worker(words[1], log: words[2], base: words[3], count: Int(words[4]) ?? 0).run()
@@ -58,6 +61,23 @@ import URLLoading
         for task in tasks { task.resume() }
         if dies { kill(getpid(), SIGKILL) }
         exit(0)
+    }
+
+    private static func forkAndDie(_ identifier: String, _ url: String) {
+        guard let url = URL(string: url), let symbol = dlsym(nil, "fork") else { return }
+        let session = session(identifier, Teller(count: .max, fatal: nil))
+        let task = session.downloadTask(with: url)
+        write("task \(task.taskIdentifier)")
+        task.resume()
+        let fork = unsafeBitCast(symbol, to: (@convention(c) () -> pid_t).self)
+        let child = fork()
+        if child == 0 {
+            alarm(60)
+            while true { pause() }
+        }
+        write("\(child)")
+        kill(getpid(), SIGKILL)
+        withExtendedLifetime(session) {}
     }
 
     private static func finish(_ identifier: String, count: Int, fatal: Int?) {

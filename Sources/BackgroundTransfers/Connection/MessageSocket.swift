@@ -28,6 +28,9 @@ package final class MessageSocket<Incoming: Codable & Sendable, Outgoing: Codabl
     private let closeTimer = LoopTimer()
     /// The peer has closed its side. What it has sent before can still be read.
     private var isBroken = false
+    private var peer: PeerProcess?
+    /// The process of the peer has ended. Another one that it has forked may keep its socket open.
+    private var isPeerGone = false
 
     /// The bytes that the socket has not accepted yet, as chunks, of which there are tens of thousands for a peer that
     /// has not read for hours. `sentOfFirst` bytes of the first one were sent.
@@ -50,11 +53,12 @@ package final class MessageSocket<Incoming: Codable & Sendable, Outgoing: Codabl
     ///   - largestMessage: The limit for a message that is sent, in bytes.
     ///   - largestBacklog: The number of bytes that may wait for the peer when a message is sent, besides a state that
     ///     it gets. With more, the connection ends.
+    ///   - watchesPeer: Whether it ends with the process that has connected, also if another one has its socket.
     ///   - receive: Receives all messages that were complete in a turn, in order. At least one.
     ///   - ended: Called once, unless `close` was called before. All messages before the end were received then.
     package init(
         _ descriptor: Int32, on loop: EventLoop, largestMessage: Int = ServiceProtocol.largestMessage,
-        largestBacklog: Int = 16 << 20,
+        largestBacklog: Int = 16 << 20, watchesPeer: Bool = false,
         receive: @escaping ([Incoming]) -> Void, ended: @escaping (MessageSocketEnd) -> Void
     ) {
         self.descriptor = descriptor
@@ -65,7 +69,18 @@ package final class MessageSocket<Incoming: Codable & Sendable, Outgoing: Codabl
         self.receive = receive
         self.ended = ended
         registration = loop.register(descriptor, self)
-        if registration == nil { end(with: .error(cll_errno())) }
+        if registration == nil {
+            end(with: .error(cll_errno()))
+        } else if watchesPeer {
+            peer = PeerProcess(of: descriptor, on: loop) { [weak self] in self?.peerEnded() }
+        }
+    }
+
+    /// Whether the peer has closed its end, or its process has ended, even if what it has sent was not read yet.
+    package var hasHungUp: Bool {
+        if isClosed || peer?.hasEnded == true { return true }
+        var entry = pollfd(fd: descriptor, events: 0, revents: 0)
+        return poll(&entry, 1, 0) > 0
     }
 
     /// Closes the connection. What is queued is lost. Nothing is called any more.
@@ -75,6 +90,8 @@ package final class MessageSocket<Incoming: Codable & Sendable, Outgoing: Codabl
         loop.disarm(closeTimer)
         if let registration { loop.unregister(descriptor, registration) }
         registration = nil
+        peer?.close()
+        peer = nil
         Glibc.close(descriptor)
         (receive, ended, drained) = (nil, nil, nil)
         dropQueue()
@@ -193,7 +210,7 @@ package final class MessageSocket<Incoming: Codable & Sendable, Outgoing: Codabl
                 frames.append(UnsafeRawBufferPointer(rebasing: loop.scratch[..<received]))
             } else {
                 mayRead = false
-                end = received == 0 ? .closed : Self.end(for: cll_errno())
+                end = received == 0 ? .closed : Self.end(for: cll_errno()) ?? (isPeerGone ? .closed : nil)
             }
         }
         // What arrives while it ends is dropped, so that the peer can go on.
@@ -203,6 +220,13 @@ package final class MessageSocket<Incoming: Codable & Sendable, Outgoing: Codabl
         if isClosed { return }
         if let end = fault ?? end { return finish(end) }
         if mayRead { loop.callAgain(self) }
+    }
+
+    private func peerEnded() {
+        // What it has sent before comes first.
+        isPeerGone = true
+        mayRead = true
+        loop.callAgain(self)
     }
 
     private static func end(for code: Int32) -> MessageSocketEnd? {

@@ -4,7 +4,6 @@ internal import LoadingTransport
 /// A connection to the service: of a program that owns a session, or of an administrator. Confined to the loop.
 final class ServiceClient {
     private let service: TransferService
-    private let descriptor: Int32
     private var socket: MessageSocket<ServiceCommand, ServiceNotice>?
     private var hello: ServiceHello?
     private var session: ServiceSession?
@@ -13,10 +12,9 @@ final class ServiceClient {
     private(set) var isWatching = false
 
     init(_ descriptor: Int32, of service: TransferService) {
-        self.descriptor = descriptor
         self.service = service
         socket = MessageSocket(
-            descriptor, on: service.loop, receive: { [weak self] in self?.receive($0) },
+            descriptor, on: service.loop, watchesPeer: true, receive: { [weak self] in self?.receive($0) },
             ended: { [weak self] _ in self?.ended() })
     }
 
@@ -34,11 +32,7 @@ final class ServiceClient {
     }
 
     /// Whether the peer has closed its end, even if what it has sent was not read yet.
-    var hasHungUp: Bool {
-        if socket == nil { return true }
-        var entry = pollfd(fd: descriptor, events: 0, revents: 0)
-        return poll(&entry, 1, 0) > 0
-    }
+    var hasHungUp: Bool { socket?.hasHungUp ?? true }
 
     func refuse(_ refusal: ServiceRefusal) {
         send(.refused(refusal))

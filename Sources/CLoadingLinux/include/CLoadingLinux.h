@@ -264,6 +264,23 @@ static inline int cll_peer_user(int descriptor, uint32_t *user) {
     *user = peer.user;
     return 0;
 }
+// The same for the process, as this one sees it; 0 if it does not, or if the kernel does not tell.
+static inline int32_t cll_peer_process(int descriptor) {
+    struct { int32_t process; uint32_t user, group; } peer;
+    socklen_t length = sizeof peer;
+    if (getsockopt(descriptor, SOL_SOCKET, SO_PEERCRED, &peer, &length) != 0 || length != sizeof peer) return 0;
+    return peer.process;
+}
+// A descriptor that is readable from the end of the process on; or -1. (pidfd_open(2), which glibc has since 2.36)
+static inline int cll_open_process(int32_t process) {
+#ifdef SYS_pidfd_open
+    return (int)syscall(SYS_pidfd_open, process, 0);
+#else
+    (void)process;
+    errno = ENOSYS;
+    return -1;
+#endif
+}
 
 // ---- rtnetlink
 

@@ -88,6 +88,22 @@ import Testing
         try await user.endService()
     }
 
+    // BG-6, BG-7: the other process has the socket of the session
+    @Test("a program that was killed, and has forked a process that was not") func forkedProcess() async throws {
+        let server = try ScriptedServer.answering(.text("one"))
+        defer { server.stop() }
+        let lines = try user.run("fork", "s", server.url("/one").absoluteString).lines
+        let child = try #require(lines.last.flatMap { pid_t($0) })
+        defer { kill(child, SIGKILL) }
+        #expect(lines.dropLast() == ["task 1"])
+        #expect(
+            try user.run("finish", "s", "1").lines.filter { $0 != "finished" } == [
+                "downloaded 1 - one", "completed 1 0",
+            ])
+        #expect(kill(child, 0) == 0)
+        try await user.endService()
+    }
+
     // BG-5, BG-21: a new service goes on with what the journal has
     @Test("a service that is killed") func aServiceThatIsKilled() async throws {
         let mayAnswer = Signal("the answer")
