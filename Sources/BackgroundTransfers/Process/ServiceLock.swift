@@ -28,5 +28,9 @@ struct ServiceLock {
         throw .socket(path, code)
     }
 
-    func release() { close(descriptor) }
+    func release() {
+        // A process that was forked meanwhile has the descriptor too.
+        flock(descriptor, LOCK_UN)
+        close(descriptor)
+    }
 }

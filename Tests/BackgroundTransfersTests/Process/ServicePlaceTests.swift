@@ -1,9 +1,10 @@
-import BackgroundTransfers
 import Foundation
 import Glibc
 import LoadingStorage
 import TestSupport
 import Testing
+
+@testable import BackgroundTransfers
 
 private let folders = ["runtime", "state", "state/files", "state/uploads", "state/spool"]
 
@@ -72,6 +73,24 @@ private let folders = ["runtime", "state", "state/files", "state/uploads", "stat
             try ServiceStart.connect(to: scene.place, starting: .installed("/nonexistent"))
         }
         #expect(try String(contentsOf: target, encoding: .utf8) == "untouched")
+    }
+
+    // BG-5: a fork of the process has the lock's descriptor too
+    @Test("a lock that is released is free, whoever has its descriptor") func releasedLock() throws {
+        let scene = try ServiceScene()
+        try scene.place.make()
+        let path = scene.place.lockPath
+        let lock = try #require(try ServiceLock.ifFree(at: path))
+        let own = try FileManager.default.contentsOfDirectory(atPath: "/proc/self/fd").compactMap { Int32($0) }.first {
+            (try? FileManager.default.destinationOfSymbolicLink(atPath: "/proc/self/fd/\($0)")) == path
+        }
+        let copy = dup(try #require(own))
+        defer { close(copy) }
+        #expect(try ServiceLock.ifFree(at: path) == nil)
+        lock.release()
+        let again = try ServiceLock.ifFree(at: path)
+        #expect(again != nil)
+        again?.release()
     }
 
     // BG-5: who may change a program may not be executed
