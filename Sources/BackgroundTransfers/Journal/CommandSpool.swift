@@ -8,7 +8,7 @@ internal import LoadingStorage
 /// journal has them.
 ///
 /// The program's library appends, and removes what the journal has. The service reads the file when no program is
-/// attached. Each entry has its length, its number, a checksum and a `ServiceCommand`. What follows a torn entry is
+/// attached. A lock (`flock`) shows that a session object has the file, because its process may end at any time. Each entry has its length, its number, a checksum and a `ServiceCommand`. What follows a torn entry is
 /// ignored.
 package final class CommandSpool {
     private let path: String
@@ -45,6 +45,7 @@ package final class CommandSpool {
         // From here on `deinit` closes the file, also when this throws.
         guard descriptor >= 0 else { throw Failure(code: cll_errno()) }
         try Self.check(descriptor)
+        Self.mark(descriptor)
         let bytes = Self.bytes(of: descriptor)
         let end = Self.parse(bytes).end
         size = bytes.count
@@ -59,6 +60,17 @@ package final class CommandSpool {
         guard status.st_mode & S_IFMT == S_IFREG, status.st_uid == geteuid(), status.st_nlink == 1 else {
             throw Failure(code: EPERM)
         }
+    }
+
+    /// Shared, because nobody waits for another one.
+    private static func mark(_ descriptor: Int32) { flock(descriptor, LOCK_SH | LOCK_NB) }
+
+    /// Whether a session object has the file, also if that cannot be found out.
+    package static func isInUse(at path: String) -> Bool {
+        let descriptor = open(path, O_RDWR | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK)
+        guard descriptor >= 0 else { return cll_errno() != ENOENT }
+        defer { close(descriptor) }
+        return flock(descriptor, LOCK_EX | LOCK_NB) != 0
     }
 
     /// Whether the file has no name any more.
@@ -117,6 +129,7 @@ package final class CommandSpool {
         let name = path + "+new"
         let new = open(name, O_RDWR | O_CREAT | O_TRUNC | O_APPEND | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK, 0o600)
         guard new >= 0 else { return }
+        Self.mark(new)
         // A file that has lost its name must not get it back.
         guard (try? Self.check(new)) != nil, copy(from: start, to: new), cll_exchange_files(name, path) == 0 else {
             close(new)

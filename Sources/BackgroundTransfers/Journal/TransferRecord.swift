@@ -168,7 +168,7 @@ extension JournalContents {
 }
 
 extension TransferRecord {
-    fileprivate var files: [String] {
+    var files: [String] {
         var files = description.request.files
         if let path = resumption?.file { files.append(path) }
         switch end?.outcome {

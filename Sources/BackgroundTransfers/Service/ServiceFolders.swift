@@ -35,16 +35,7 @@ package struct ServiceFolders: Equatable, Sendable {
     func spools(of sessions: [SessionRecord]) -> [SessionReference: [SessionSpool]] {
         for session in sessions { renameEarlierSpool(of: session) }
         var found: [String: [SessionSpool]] = [:]
-        for application in FileKeeper.names(in: spool) {
-            for name in FileKeeper.names(in: "\(spool)/\(application)") {
-                let parts = name.split(separator: "+")
-                guard parts.count == 3, let attachment = UInt64(parts[1], radix: 16),
-                    let owner = UInt64(parts[2], radix: 16)
-                else { continue }
-                found["\(spool)/\(application)/\(parts[0])", default: []].append(
-                    SessionSpool(attachment: attachment, owner: owner, path: "\(spool)/\(application)/\(name)"))
-            }
-        }
+        for (prefix, spool) in allSpools() { found[prefix, default: []].append(spool) }
         var spools: [SessionReference: [SessionSpool]] = [:]
         for session in sessions {
             let (own, last) = (spool(of: session), session.attachment ?? 0)
@@ -55,6 +46,28 @@ package struct ServiceFolders: Equatable, Sendable {
             spools[session.reference] = all
         }
         return spools
+    }
+
+    /// All that are there, with their common prefix.
+    private func allSpools() -> [(prefix: String, spool: SessionSpool)] {
+        var all: [(prefix: String, spool: SessionSpool)] = []
+        for application in FileKeeper.names(in: spool) {
+            let folder = "\(spool)/\(application)"
+            for name in FileKeeper.names(in: folder) {
+                let parts = name.split(separator: "+")
+                guard parts.count == 3, let attachment = UInt64(parts[1], radix: 16),
+                    let owner = UInt64(parts[2], radix: 16)
+                else { continue }
+                let spool = SessionSpool(attachment: attachment, owner: owner, path: "\(folder)/\(name)")
+                all.append(("\(folder)/\(parts[0])", spool))
+            }
+        }
+        return all
+    }
+
+    /// The session objects of programs that have not ended. Called on the thread of the files.
+    func livingOwners() -> Set<UInt64> {
+        Set(allSpools().filter { CommandSpool.isInUse(at: $0.spool.path) }.map(\.spool.owner))
     }
 
     /// Names of earlier versions have the owner only. Its program may have the file open, and go on with it.
@@ -72,18 +85,36 @@ package struct ServiceFolders: Equatable, Sendable {
     /// Removes what killed processes have left, and the spools of session objects that have lost their session to
     /// others. Called while nothing is loaded, on the thread of the files.
     ///
-    /// - Parameter spools: Those of the sessions, as `spools(of:)` has found them.
-    func removeOrphans(of contents: JournalContents, _ spools: [SessionReference: [SessionSpool]]) {
+    /// - Parameters:
+    ///   - spools: Those of the sessions, as `spools(of:)` has found them.
+    ///   - living: What `livingOwners` was before the spools were read. The files of these may be needed by commands that
+    ///     are not in `spools`.
+    func removeOrphans(
+        of contents: JournalContents, _ spools: [SessionReference: [SessionSpool]], living: Set<UInt64>
+    ) {
         let all = spools.values.joined()
         let knownFiles = contents.files.union(all.flatMap { $0.entries.flatMap(\.command.files) })
         // A program that a killed service had attached may make its spool at any time.
         let knownSpools = Set(all.map(\.path)).union(contents.sessions.map { spool(of: $0) })
         FileKeeper.clean(files, keeping: knownFiles)
-        // A program may be about to create the task of a younger copy.
-        FileKeeper.clean(uploads, keeping: knownFiles, minimumAge: 3600)
+        let copies = FileKeeper.names(in: uploads)
+        // A program that was just attached has its spool before its first file.
+        let owners = living.union(livingOwners())
+        FileKeeper.remove(
+            copies.filter { UploadFolder.owner(of: $0).map { !owners.contains($0) } ?? true }, in: uploads,
+            keeping: knownFiles)
         for application in FileKeeper.names(in: spool) {
             FileKeeper.clean(spool + "/" + application, keeping: knownSpools)
         }
+    }
+
+    /// Removes the files for tasks that a session object has not created before it has ended. Called on the thread of
+    /// the files.
+    ///
+    /// - Parameter known: The files to which the transfers of the session refer.
+    func removeOrphans(of owner: UInt64, keeping known: Set<String>) {
+        let copies = FileKeeper.names(in: uploads).filter { UploadFolder.owner(of: $0) == owner }
+        FileKeeper.remove(copies, in: uploads, keeping: known)
     }
 }
 
@@ -116,12 +147,7 @@ final class FileKeeper: Sendable {
 
     func run(_ work: @escaping @Sendable () -> Void) { thread.perform { _ in work() } }
 
-    private static func isFile(_ path: String, namedBefore end: Int) -> Bool {
-        var status = stat()
-        guard lstat(path, &status) == 0, status.st_mode & S_IFMT == S_IFREG else { return false }
-        return status.st_ctim.tv_sec < end
-    }
-
+    /// Nil if it is no file.
     static func length(of path: String) -> Int64? {
         var status = stat()
         guard lstat(path, &status) == 0, status.st_mode & S_IFMT == S_IFREG else { return nil }
@@ -129,15 +155,13 @@ final class FileKeeper: Sendable {
     }
 
     /// Removes the files of a folder that nothing refers to.
-    ///
-    /// - Parameters:
-    ///   - minimumAge: In seconds, since the file got its name; nil for files of any age.
-    ///   - now: In seconds since 1970.
-    static func clean(_ folder: String, keeping known: Set<String>, minimumAge: Int? = nil, now: Int = time(nil)) {
-        let end = minimumAge.map { now - $0 } ?? .max
-        for name in names(in: folder) {
-            let path = folder + "/" + name
-            if !known.contains(path), isFile(path, namedBefore: end) { unlink(path) }
+    static func clean(_ folder: String, keeping known: Set<String>) {
+        remove(names(in: folder), in: folder, keeping: known)
+    }
+
+    static func remove(_ names: [String], in folder: String, keeping known: Set<String>) {
+        for path in names.map({ folder + "/" + $0 }) where !known.contains(path) && length(of: path) != nil {
+            unlink(path)
         }
     }
 

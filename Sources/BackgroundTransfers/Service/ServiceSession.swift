@@ -118,25 +118,28 @@ final class ServiceSession {
         // The program is not launched while the spool is read.
         launch.attached()
         // The commands of the last owner come first.
-        readSpool { [self] in takeOver(by: client, description, again: attachment) }
+        readSpool { [self] _ in takeOver(by: client, description, again: attachment) }
     }
 
     /// Carries out what the last owner could not send any more, or what was sent to a service that did not live to
     /// commit it.
-    private func readSpool(_ done: @escaping () -> Void) {
+    ///
+    /// - Parameter done: Called with whether the last owner went on before its spool was read.
+    private func readSpool(_ done: @escaping (_ wasInUse: Bool) -> Void) {
         let (path, loop) = (service.folders.spool(of: record), service.loop)
         let (session, finish) = (LoopBox(self), LoopBox(done))
         spoolReads += 1
         service.keeper.run {
             // For the program, which may make the file.
             mkdir(String(path[..<(path.lastIndex(of: "/") ?? path.startIndex)]), 0o700)
+            let isInUse = CommandSpool.isInUse(at: path)
             let entries = CommandSpool.entries(at: path)
             loop.post {
                 session.value.spoolReads -= 1
                 // The next service carries them out.
                 if session.value.service.hasStopped { return }
                 session.value.perform(entries)
-                finish.value()
+                finish.value(isInUse)
                 session.value.service.checkIdle()
             }
         }
@@ -194,14 +197,21 @@ final class ServiceSession {
         isInvalidating = false
         record.lastUsed = service.now
         service.commits.save(self)
+        let number = record.description.owner
         // The program is not launched for what the commands in its spool have answered.
-        readSpool { [self] in
+        readSpool { [self] wasInUse in
+            if !wasInUse { removeOrphans(of: number) }
             // Of several detachments, the last one that is read: the spools are read in their order.
             guard owner == nil, spoolReads == 0 else { return }
             launch.detached()
             considerLaunch()
             closeIfUnused()
         }
+    }
+
+    private func removeOrphans(of number: UInt64) {
+        let known = Set(transfers.values.flatMap(\.record.files))
+        service.keeper.run { [folders = service.folders] in folders.removeOrphans(of: number, keeping: known) }
     }
 
     // MARK: Commands

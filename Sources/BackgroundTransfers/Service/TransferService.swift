@@ -109,9 +109,10 @@ package final class TransferService {
             for record in contents.transfers { sessions[record.sessionReference]?.restore(record) }
             let (box, loop, folders) = (LoopBox(self), loop, folders)
             keeper.run {
+                let living = folders.livingOwners()
                 let spools = folders.spools(of: contents.sessions)
                 // Before there is a load, whose file nothing refers to yet.
-                folders.removeOrphans(of: contents, spools)
+                folders.removeOrphans(of: contents, spools, living: living)
                 loop.post { box.value.restored(spools) }
             }
         }

@@ -151,7 +151,7 @@ final class BackgroundSession: @unchecked Sendable {
     }
 
     /// The folder for the files of requests; nil before the session was attached.
-    var uploads: String? { shared.values.uploads }
+    var uploads: UploadFolder? { shared.values.uploads.map { UploadFolder(path: $0, owner: owner) } }
     /// Why the service is lost for good.
     var loss: LoadError? { shared.values.loss }
 

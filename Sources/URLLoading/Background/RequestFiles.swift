@@ -60,7 +60,7 @@ struct RequestFiles: Sendable {
     }
 
     /// The description with the files in the folder; nil if that takes time.
-    func prepareAtOnce(in folder: String) -> TransferDescription? {
+    func prepareAtOnce(in folder: UploadFolder) -> TransferDescription? {
         // The service could not tell whether the machine has started again since, so the file must be synchronized.
         if Boot.identifier.isEmpty { return nil }
         switch content {
@@ -74,7 +74,7 @@ struct RequestFiles: Sendable {
     /// May wait for the disk.
     ///
     /// - Parameter mayMove: Called before the part of a stopped download is moved. With false it stays where it is.
-    func prepare(in folder: String, mayMove: () -> Bool) -> Result<TransferDescription, LoadError> {
+    func prepare(in folder: UploadFolder, mayMove: () -> Bool) -> Result<TransferDescription, LoadError> {
         if !mustBeSynchronized, let ready = prepareAtOnce(in: folder) { return .success(ready) }
         do throws(POSIXFailure) {
             let path = Self.newPath(in: folder)
@@ -85,7 +85,7 @@ struct RequestFiles: Sendable {
                 guard mayMove() else { return .success(description) }
                 // Not the name of the part: the service may still have to remove one with that name, of an earlier
                 // task.
-                let path = folder + "/" + FileWriter.newName()
+                let path = folder.newPath(FileWriter.newName())
                 // Without its file the download starts over.
                 guard (try? PrivateCopy.move(part.path, to: path)) != nil else { return .success(description.anew) }
                 UnfinishedFiles.shared.keep(part.path)
@@ -109,7 +109,7 @@ struct RequestFiles: Sendable {
         }
     }
 
-    private static func newPath(in folder: String) -> String { "\(folder)/upload-\(UUID().uuidString)" }
+    private static func newPath(in folder: UploadFolder) -> String { folder.newPath("upload-\(UUID().uuidString)") }
 }
 
 extension TransferDescription {

@@ -140,6 +140,23 @@ struct CommandSpoolTests {
         #expect(try String(contentsOf: target, encoding: .utf8) == "mine")
     }
 
+    // BG-2: also in the place of another file
+    @Test("a file is in use as long as an object has it") func inUse() throws {
+        let folder = try TemporaryDirectory()
+        let path = folder.path + "/spool"
+        #expect(!CommandSpool.isInUse(at: path))
+        for _ in 0..<2 {
+            var spools = [try CommandSpool(path: path, smallestReplacement: 0), try CommandSpool(path: path)]
+            #expect(CommandSpool.isInUse(at: path))
+            spools.removeLast()
+            for number in 1...10 as ClosedRange<UInt64> { try spools[0].append(Self.encoded(0...0), from: number) }
+            spools[0].committed(5)
+            #expect(CommandSpool.isInUse(at: path))
+            spools.removeLast()
+            #expect(!CommandSpool.isInUse(at: path))
+        }
+    }
+
     @Test("no other file is opened") func links() throws {
         let folder = try TemporaryDirectory()
         let target = try folder.write("mine", to: "target")

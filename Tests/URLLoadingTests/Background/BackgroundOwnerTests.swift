@@ -1,4 +1,3 @@
-import BackgroundTransfers
 import Foundation
 import Glibc
 import LoadingPipeline
@@ -6,6 +5,8 @@ import LoadingTransport
 import TestSupport
 import Testing
 import URLLoading
+
+@testable import BackgroundTransfers
 
 /// Session objects of several processes that own one session after another, message by message.
 @Suite(.leavesNothing) struct BackgroundOwnerTests {
@@ -170,6 +171,33 @@ import URLLoading
         let next = try service.attach(2)
         #expect(try next.attached().tasks == [1, 2, 3])
         next.close()
+        service.stop()
+    }
+
+    // BG-2: the program was killed between the copy of an upload and its task, or was only disconnected
+    @Test("a copy without a task is removed when its program has ended", arguments: [false, true])
+    func copyWithoutATask(hasEnded: Bool) async throws {
+        let peer = try service.attach(1)
+        let state = try peer.attached().state
+        let spool = try hasEnded ? nil : CommandSpool(path: state.spool)
+        let folder = UploadFolder(path: state.uploads, owner: 1)
+        let (known, unknown) = (folder.newPath("known"), folder.newPath("unknown"))
+        for path in [known, unknown] { #expect(FileManager.default.createFile(atPath: path, contents: nil)) }
+        try peer.send(.create(1, body: known))
+        #expect(try peer.next() == .committed(1))
+        peer.close()
+        if hasEnded {
+            try await eventually { !FileManager.default.fileExists(atPath: unknown) }
+        } else {
+            let again = try service.attach(1, again: state.attachment)
+            _ = try again.attached()
+            // What the service does with files after the end of the first connection.
+            service.awaitFiles(try #require(service.onLoop { $0.keeper }))
+            #expect(FileManager.default.fileExists(atPath: unknown))
+            again.close()
+        }
+        #expect(FileManager.default.fileExists(atPath: known))
+        withExtendedLifetime(spool) {}
         service.stop()
     }
 
