@@ -1,6 +1,6 @@
 package import LoadingSemantics
 
-/// What the end of a WebSocket waits for when the close frames have been exchanged.
+/// What the end of a WebSocket waits for when nothing more comes.
 package enum AwaitedTaking {
     case nothing
     /// Messages are unread.
@@ -20,8 +20,8 @@ package protocol WebSocketClient: LoadClient {
     func load(_ load: WebSocketLoad, didReceive octets: UnsafeRawBufferPointer, isText: Bool) -> Bool
     /// Whether the load is suspended, and with it the messages that were received.
     func load(_ load: WebSocketLoad, holdsMessages: Bool)
-    /// The close frames have been exchanged. What the end has to wait for; `resumeReading` is to be called each time
-    /// that a message is taken, or waited for.
+    /// The close frames have been exchanged, or the connection is lost. What the end has to wait for; `resumeReading` is
+    /// to be called each time that a message is taken, or waited for.
     func loadAwaits(_ load: WebSocketLoad) -> AwaitedTaking
     /// The server has broken the protocol. `fail` is to be called when the client has taken in what came before.
     func loadHasFault(_ load: WebSocketLoad)
@@ -29,6 +29,7 @@ package protocol WebSocketClient: LoadClient {
     func loadDropsMessages(_ load: WebSocketLoad)
     /// The server has closed, or confirmed the closing. The end follows.
     func load(_ load: WebSocketLoad, didCloseWith code: UInt16, reason: [UInt8])
-    /// The connection has ended without a closing handshake. The pending operations fail next, then the end follows.
+    /// The connection has ended without a closing handshake. The pending operations fail next. The end follows, after
+    /// what `loadAwaits` says.
     func load(_ load: WebSocketLoad, willFailWith error: LoadError)
 }

@@ -17,8 +17,8 @@ package import LoadingTransport
 /// in the messages that came before, and what it sent in answer is written: what a message causes does not depend on
 /// what followed it in one read.
 ///
-/// **A failed write.** What waits to be sent fails at once. The load ends when the client has taken in what had arrived
-/// before, which may include the server's close frame, or when it takes in nothing for `TimeLimits.webSocketClose`.
+/// **A lost connection.** What waits to be sent, or to be answered, fails at once. The load ends when the client has
+/// taken in what had arrived before, as after a close frame, which may be among it.
 ///
 /// **Closing.** When the server's close frame arrives, or the client closes, the close frames are exchanged within
 /// `TimeLimits.webSocketClose`. The connection is then left. If the server was first, the load ends when the client has
@@ -68,7 +68,9 @@ package final class WebSocketLoad: Load, LoopTimerTarget, StreamConnectionOwner 
     @exclusivity(unchecked) private var hasFault = false
     /// Whether the client has asked for the closing, so that it waits for no messages.
     private var isClosedByClient = false
-    /// Whether the connection is left after the exchange of close frames, and the client takes in what came before.
+    /// Whether the server has ended the connection without a close frame, with `writeFailure` (WS-13).
+    private var isLost = false
+    /// Whether the connection is left, and the client takes in what came before its end.
     private var isAwaitingClient = false
     /// The error of operations that come too late; nil until the end.
     private var lateError: LoadError?
@@ -303,7 +305,7 @@ package final class WebSocketLoad: Load, LoopTimerTarget, StreamConnectionOwner 
             if hasWriteFailed, let writeFailure {
                 if machine.receivedClose != nil { return leaveClosed() }
                 let isReadable = inputHead < input.count || connection.mayHaveMore
-                if wantsInput, !isReadable { return end(writeFailure) }
+                if isLost || wantsInput && !isReadable { return leaveLost(writeFailure) }
                 if closeDeadline == nil { closeDeadline = loop.now &+ loop.limits.webSocketClose }
                 // The pongs of pings may still come.
                 failSenders(writeFailure)
@@ -421,10 +423,15 @@ package final class WebSocketLoad: Load, LoopTimerTarget, StreamConnectionOwner 
                 if !octets.isEmpty, !hasEnded { input = Array(octets) }
             case .wouldBlock: return
             // The server has not said why (WS-13).
-            case .end, .truncated: return end(.networkConnectionLost)
-            case .failed(let failure): return end(LoadError(failure))
+            case .end, .truncated: return lose(.networkConnectionLost)
+            case .failed(let failure): return lose(LoadError(failure))
             }
         }
+    }
+
+    private func lose(_ error: LoadError) {
+        isLost = true
+        writeFailure = error
     }
 
     private func readBuffered(_ budget: inout Int) {
@@ -512,7 +519,7 @@ package final class WebSocketLoad: Load, LoopTimerTarget, StreamConnectionOwner 
 
     /// When a ping is due, or the connection counts as lost. Nil while this end does not read.
     private var probeDeadline: Int64? {
-        guard let pingInterval, machine.isOpen, wantsInput else { return nil }
+        guard let pingInterval, !isAwaitingClient, machine.isOpen, wantsInput else { return nil }
         return (probe ?? lastReceived) &+ pingInterval
     }
 
@@ -525,7 +532,7 @@ package final class WebSocketLoad: Load, LoopTimerTarget, StreamConnectionOwner 
         // Something may have arrived while the process was stopped.
         writeAndRead()
         if let probeDeadline, now >= probeDeadline {
-            if probe != nil { return end(.timedOut) }
+            if probe != nil { return leaveLost(.timedOut) }
             probe = now
             log?.traceOnly(.webSocketPing(isSent: true))
             _ = machine.ping()
@@ -554,7 +561,19 @@ package final class WebSocketLoad: Load, LoopTimerTarget, StreamConnectionOwner 
         if !hasEnded { failOperations(.webSocketIsClosed) }
     }
 
-    /// Ends if the client has taken in the messages before the close frame.
+    /// Nothing more comes, and the server has not closed.
+    private func leaveLost(_ error: LoadError) {
+        writeFailure = error
+        guard !isClosedByClient else { return endClosed() }
+        connection?.closeWriting()
+        leaveConnection()
+        isAwaitingClient = true
+        client?.load(self, willFailWith: error)
+        awaitClient()
+        if !hasEnded { failOperations(error) }
+    }
+
+    /// Ends if the client has taken in the messages before the end of the connection.
     private func awaitClient() {
         guard !hasEnded, !isSuspended else { return }
         switch client?.loadAwaits(self) ?? .nothing {
@@ -566,7 +585,7 @@ package final class WebSocketLoad: Load, LoopTimerTarget, StreamConnectionOwner 
     }
 
     private func endClosed() {
-        guard let frame = machine.receivedClose else { return end(.networkConnectionLost) }
+        guard let frame = machine.receivedClose else { return end(writeFailure ?? .networkConnectionLost) }
         client?.load(self, didCloseWith: frame.code ?? WebSocketCloseFrame.noCode, reason: frame.reason)
         finish(nil)
     }
@@ -612,7 +631,7 @@ package final class WebSocketLoad: Load, LoopTimerTarget, StreamConnectionOwner 
         // (RFC 6455 §7.1.1, §7.1.7).
         if error != nil { connection?.closeWriting() }
         leaveConnection()
-        if let error { client.load(self, willFailWith: error) }
+        if let error, !isAwaitingClient { client.load(self, willFailWith: error) }
         failOperations(late)
         record(.responseEnded(bytes: counts.received, decoded: counts.messages))
         if let error { record(.failed(code: error.code, decoded: counts.messages)) }

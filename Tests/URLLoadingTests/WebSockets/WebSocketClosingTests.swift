@@ -423,6 +423,48 @@ import URLLoading
         #expect(calls == [.created(1), .opened(1, nil), .result("received one")] + Self.closed)
     }
 
+    // WS-6, WS-7, WS-13, WS-17: the messages come before the loss, which fails at once what waits to be sent or
+    // answered. A client for which `isAsync` is nil receives nothing.
+    @Test("the connection is lost before the client receives", arguments: [true, false, nil] as [Bool?])
+    func receivedAfterTheLoss(isAsync: Bool?) async throws {
+        let server = try ScriptedServer.webSocket { socket in
+            #expect(try socket.readFrame().opcode == WebSocketFrame.ping)
+            for text in ["one", "two"] { try socket.send(text: text) }
+            socket.connection.close()
+        }
+        defer { server.stop() }
+        let stepped = try SteppedLoop()
+        let run = WebSocketRun(server.webSocketURL()) { $0.loop = stepped.loop }
+        try await run.open()
+        run.ping("1")
+        // No time passes on the loop.
+        #expect(try await run.delegate.results(count: 1) == ["pong 1: -1005"])
+        #expect(run.task.closeCode == .abnormalClosure)
+        run.send("late")
+        #expect(try await run.delegate.results(count: 2).last == "sent late: -1005")
+        try await stepped.settle()
+        #expect(run.delegate.calls.events.filter { $0.kind != "result" } == [.created(1), .opened(1, nil)])
+        switch isAsync {
+        case true?:
+            for text in ["one", "two"] {
+                let message = try await run.task.receive()
+                guard case .string(text) = message else { throw UnexpectedMessage(message: message) }
+            }
+            try await stepped.settle()
+            #expect(run.delegate.calls.events.filter { $0.kind != "result" } == [.created(1), .opened(1, nil)])
+            let error = await #expect(throws: URLError.self) { try await run.task.receive() }
+            #expect(error?.code == .networkConnectionLost)
+        case false?: run.receiveAll()
+        case nil: try await stepped.step(by: stepped.limits.webSocketClose)
+        }
+        let calls = try await run.end()
+        let end: [Call] = [.metrics(1), .completed(1, .networkConnectionLost), .invalid]
+        #expect(calls.filter { $0.kind != "result" } == [.created(1), .opened(1, nil)] + end)
+        guard isAsync == false else { return }
+        let results = calls.prefix { $0.kind != "completed" }.filter { $0.kind == "result" }
+        #expect(results.dropFirst(2).prefix(2) == [.result("received one"), .result("received two")])
+    }
+
     // WS-13
     @Test("the server ends TCP without a close frame", arguments: [true, false], [true, false])
     func withoutCloseFrame(isWithinFrame: Bool, isReset: Bool) async throws {
