@@ -205,6 +205,9 @@ package struct ResumableUpload: Sendable, Equatable {
             return continueUpload(from: offset)
         case 404, 410:
             return restart()
+        case 401, 403, 407:
+            // It is about the user, and was a challenge before if it could be answered.
+            return over(.deliver)
         case 423, 429, 500..<600:
             // The server is busy, perhaps with the lost request. Not a refusal.
             return retryLater()

@@ -272,8 +272,9 @@ import Testing
         Answer(204, [at(1000), incomplete], "PATCH 1000+0"), Answer(204, [at(1000), complete], "deliver"),
         Answer(204, [at(1001), incomplete], "fail -1011"), Answer(204, [], "POST 0+1000"),
         Answer(204, [("Upload-Offset", "x")], "POST 0+1000"), Answer(204, [("Upload-Offset", "-5")], "POST 0+1000"),
-        Answer(404, [], "POST 0+1000"), Answer(410, [], "POST 0+1000"), Answer(403, [], "give up"),
-        Answer(302, [], "give up"), Answer(423, [], "HEAD in 1"), Answer(429, [], "HEAD in 1"),
+        Answer(404, [], "POST 0+1000"), Answer(410, [], "POST 0+1000"), Answer(401, [], "deliver"),
+        Answer(403, [], "deliver"), Answer(407, [], "deliver"), Answer(400, [], "give up"), Answer(302, [], "give up"),
+        Answer(423, [], "HEAD in 1"), Answer(429, [], "HEAD in 1"),
         Answer(500, [], "HEAD in 1"), Answer(503, [], "HEAD in 1"),
     ])
     func responsesToOffsetRetrieval(answer: Answer) {

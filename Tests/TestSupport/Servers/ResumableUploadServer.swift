@@ -25,7 +25,7 @@ package final class ResumableUploadServer: Sendable {
         package var limit: String?
         /// The maximum body size per request, whatever is advertised.
         package var mostOfRequest: Int?
-        /// A number of offset requests are answered with this status.
+        /// A number of offset requests are answered with this status; 401 with a challenge for Basic.
         package var refusals: [Int] = []
         /// The number of times that the upload is lost.
         package var losses = 0
@@ -155,7 +155,9 @@ package final class ResumableUploadServer: Sendable {
                 if isLost { state.losses -= 1 }
                 return (state.uploads.indices.contains(index) ? state.uploads[index] : nil, refusal, isLost)
             }
-            if let refusal { return try answer(refusal, []) }
+            if let refusal {
+                return try answer(refusal, refusal == 401 ? ["WWW-Authenticate: Basic realm=\"x\""] : [])
+            }
             guard let upload, !isLost else { return try answer(404, []) }
             return try answer(
                 204,

@@ -228,6 +228,34 @@ import URLLoading
         #expect(setting.server.uploads.map(\.bytes) == [Data(Self.body)])
     }
 
+    // RES-16, AUTH-4: a refusal of the user is a challenge, or the response of the task
+    @Test("a server that asks who resumes", arguments: [(401, true), (401, false), (403, false)])
+    func aServerThatAsksWhoResumes(status: Int, isAnswered: Bool) async throws {
+        var options = ResumableUploadServer.Options(cuts: [300_000])
+        options.refusals = [status]
+        var setting = try Setting(options)
+        defer { setting.server.stop() }
+        if isAnswered {
+            let url = setting.server.url()
+            let space = URLProtectionSpace(
+                host: try #require(url.host), port: try #require(url.port), protocol: "http", realm: "x",
+                authenticationMethod: NSURLAuthenticationMethodHTTPBasic)
+            let storage = URLCredentialStorage()
+            storage.setDefaultCredential(
+                URLCredential(user: "u", password: "p", persistence: .forSession), for: space)
+            setting.configure = { $0.urlCredentialStorage = storage }
+        }
+        let stepped = try SteppedLoop()
+        let session = setting.session(on: stepped)
+        _ = setting.start(.file, session)
+        session.finishTasksAndInvalidate()
+        let calls = try await setting.callsUntilInvalid(on: stepped).withoutSent
+        let refused: [Call] = [.response(1, status), .metrics(1), .completed(1, nil), .invalid]
+        #expect(calls == [.created(1), .informational(1, 104)] + (isAnswered ? Self.end : refused))
+        let heads = setting.server.scripted.requests.filter { $0.method == "HEAD" }
+        #expect(heads.map { $0["Authorization"] } == (isAnswered ? [nil, "Basic dTpw"] : [nil]))
+    }
+
     // RES-21
     @Test("a server that takes little at a time", arguments: Kind.allCases)
     func aServerThatTakesLittleAtATime(kind: Kind) async throws {
