@@ -4,7 +4,7 @@ internal import LoadingSemantics
 /// Makes of a request the list of fields that a stream begins with (RFC 9113 §8.3.1), on room that is used again.
 ///
 /// It refuses what a server could read as another request. Fields that belong to one connection of HTTP/1 are left out,
-/// as is `Host`; names are put into lower case when they are compressed.
+/// with those that `Connection` names, as is `Host`; names are put into lower case when they are compressed.
 struct HTTPStreamRequestEncoder {
     /// Bytes of all fields, with what compression may add. Servers take a fraction of it.
     static let maximumLength = 256 << 10
@@ -12,6 +12,8 @@ struct HTTPStreamRequestEncoder {
     private var list: [clh_field] = []
     /// What lies in no block of fields.
     private var text: [UInt8] = []
+    /// The values of `Connection`, in the blocks of fields.
+    private var connectionOptions: [UnsafeRawBufferPointer] = []
 
     /// Calls `body` with the list, which is there during the call only.
     mutating func withFields<Result>(
@@ -19,6 +21,7 @@ struct HTTPStreamRequestEncoder {
     ) throws(HTTPStreamRequestError) -> Result {
         list.removeAll(keepingCapacity: true)
         text.removeAll(keepingCapacity: true)
+        if !connectionOptions.isEmpty { connectionOptions = [] }
         let parts = try appendText(of: request)
         // What is captured is copied, so not the whole request.
         let (text, first, second) = (text, request.fields, request.additional)
@@ -29,8 +32,10 @@ struct HTTPStreamRequestEncoder {
             list.append(field(":authority", text, parts.authority))
             if let part = parts.path { list.append(field(":path", text, part)) }
             if let part = parts.connectProtocol { list.append(field(":protocol", text, part)) }
+            let start = list.count
             try append(first, in: fields)
             try append(second, in: additional)
+            if !connectionOptions.isEmpty { removeConnectionOptions(from: start) }
             if let part = parts.contentLength { list.append(field("content-length", text, part)) }
             // 32 octets a field is what compression may add at the very most.
             let length = list.reduce(64) { $0 &+ $1.name_length &+ $1.value_length &+ 32 }
@@ -150,6 +155,7 @@ struct HTTPStreamRequestEncoder {
             let name = UnsafeRawBufferPointer(rebasing: octets[start..<end])
             switch Self.treatment(of: name, value) {
             case .dropped: continue
+            case .connection: connectionOptions.append(value)
             case .plain: list.append(Self.field(name, value, isSecret: false))
             case .secret: list.append(Self.field(name, value, isSecret: true))
             case .cookie: appendCrumbs(of: value, named: name)
@@ -160,6 +166,8 @@ struct HTTPStreamRequestEncoder {
     private enum Treatment {
         case plain
         case dropped
+        /// The names of others that are dropped.
+        case connection
         /// Never in a compression table, so that it cannot be guessed (RFC 7541 §7.1).
         case secret
         case cookie
@@ -172,7 +180,7 @@ struct HTTPStreamRequestEncoder {
         case 4: return isNamed("host") ? .dropped : .plain
         case 6: return isNamed("cookie") ? .cookie : .plain
         case 7: return isNamed("upgrade") ? .dropped : .plain
-        case 10: return isNamed("connection") || isNamed("keep-alive") ? .dropped : .plain
+        case 10: return isNamed("connection") ? .connection : isNamed("keep-alive") ? .dropped : .plain
         case 13: return isNamed("authorization") ? .secret : .plain
         case 14: return isNamed("content-length") ? .dropped : .plain
         case 16: return isNamed("proxy-connection") ? .dropped : .plain
@@ -180,6 +188,20 @@ struct HTTPStreamRequestEncoder {
         case 19: return isNamed("proxy-authorization") ? .secret : .plain
         default: return .plain
         }
+    }
+
+    /// Removes the fields that `Connection` names (RFC 9113 §8.2.2), except TE, which may be in every version.
+    private mutating func removeConnectionOptions(from start: Int) {
+        let names = connectionOptions.flatMap { value in
+            value.split { $0 == Octet.comma || Octet.isWhitespace($0) }
+                .map { String(decoding: $0, as: UTF8.self).lowercased() }
+        }
+        let kept = list[start...].filter { field in
+            let name = UnsafeRawBufferPointer(start: field.name, count: field.name_length)
+            let text = String(decoding: name, as: UTF8.self).lowercased()
+            return text == "te" || !names.contains(text)
+        }
+        list.replaceSubrange(start..., with: kept)
     }
 
     /// Each cookie as a field of its own, so that those that did not change need not be sent again (RFC 9113 §8.2.3).

@@ -59,14 +59,30 @@ struct HTTP2RequestTests {
         let fields = [
             ("Host", " b.example:1 "), ("Connection", "keep-alive, x"), ("Keep-Alive", "1"), ("Proxy-Connection", "a"),
             ("Transfer-Encoding", "chunked"), ("Upgrade", "h2c"), ("TE", "gzip"), ("te", "trailers"),
-            ("Content-Length", "7"), ("X", "\ty "),
+            ("Content-Length", "7"), ("X", "\ty "), ("Y", "\tz "),
         ]
         #expect(
             lines(authority: nil, fields: fields)
-                == [":method: GET", ":scheme: https", ":authority: b.example:1", ":path: /", "te: trailers", "x: y"])
+                == [":method: GET", ":scheme: https", ":authority: b.example:1", ":path: /", "te: trailers", "y: z"])
         #expect(lines(authority: nil, additional: [("host", "c")])[2] == ":authority: c")
         #expect(lines(authority: nil) == ["missingHost"])
         #expect(lines(authority: nil, fields: [("Host", "a")], additional: [("HOST", "a")]) == ["severalHosts"])
+    }
+
+    // RFC 9113 §8.2.2: wherever they are; neither TE nor what the version itself needs
+    @Test("what Connection names is left out")
+    func connectionOptions() {
+        let fields = [
+            ("HTTP2-Settings", "a"), ("A", "1"), ("Connection", "Upgrade,http2-settings ,, \tTE, :method"),
+            ("TE", "trailers"), ("Cookie", "a=b"),
+        ]
+        let additional = [("connection", "COOKIE, content-length, b"), ("B", "2"), ("C", "3")]
+        #expect(
+            lines("POST", fields: fields, additional: additional, hasBody: true, contentLength: 1).dropFirst()
+                == [
+                    ":scheme: https", ":authority: a.example", ":path: /", "a: 1", "te: trailers", "c: 3",
+                    "content-length: 1",
+                ])
     }
 
     @Test("credentials and short cookies are in no table")
