@@ -56,7 +56,10 @@ extension HTTPLoad: AuthenticatorOwner {
         machine.receive(.asks(.challenge))
         let isAnswered = try authenticator.handle(
             response.head, to: subject, mayBeShared: mayBeShared, channelBinding: exchange?.channelBinding(of: source))
-        if isAnswered { return true }
+        if isAnswered {
+            if machine.stage == .challenge { exchange?.holdRequestBody(true) }
+            return true
+        }
         machine.receive(.dropsChallenge)
         return false
     }
@@ -103,6 +106,7 @@ extension HTTPLoad: AuthenticatorOwner {
         case .deliver:
             // The challenge itself is the result.
             releaseHeldConnection()
+            exchange?.holdRequestBody(false)
             deliverResponseOrRest()
         }
     }

@@ -108,6 +108,7 @@ extension HTTPLoad {
     private func propose(_ next: LoadRequest) {
         proposal = next
         machine.receive(.asks(.redirect))
+        exchange?.holdRequestBody(true)
         applyFlow()
     }
 
@@ -116,7 +117,10 @@ extension HTTPLoad {
         guard machine.stage == .redirect, let proposed = proposal else { return }
         proposal = nil
         noteActivity()
-        guard var next else { return deliverResponse() }
+        guard var next else {
+            exchange?.holdRequestBody(false)
+            return deliverResponse()
+        }
         // The client has the URL without its user information, and may spell it in another way.
         if next.url.isSameOrigin(as: proposed.url) { next.redirectedUser = proposed.redirectedUser }
         follow(next)

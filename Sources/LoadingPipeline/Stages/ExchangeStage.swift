@@ -43,6 +43,8 @@ final class ExchangeStage: ConnectionRequestDelegate, ExchangeObserver, LoopTime
     private var progress = AcknowledgedProgress()
     /// Whether the final response has begun. It begins only once.
     var hasHead = false
+    /// Whether the rest of the request's body waits for the client's answer.
+    private var isRequestBodyHeld = false
     private var log: EventLog?
     private var sentBodyBytes: Int64 = 0
     private var sentWireBytes: Int64 = 0
@@ -245,8 +247,17 @@ final class ExchangeStage: ConnectionRequestDelegate, ExchangeObserver, LoopTime
     func setPaused(_ paused: Bool) { connection?.setPaused(paused) }
 
     func setSuspended(_ suspended: Bool) {
-        connection?.setSuspended(suspended)
+        connection?.setSuspended(suspended || isRequestBodyHeld)
         if !suspended, !needsStream { sendOverReserved() }
+    }
+
+    /// Holds the rest of the request's body while the client decides about the head of the response, after which the
+    /// request is probably sent again. A stream that stopped in the middle of its body would give up the response,
+    /// which the client may want. HTTP/1.1 has stopped already.
+    func holdRequestBody(_ isHeld: Bool) {
+        guard isHeld != isRequestBodyHeld, let connection, connection.isShared else { return }
+        isRequestBodyHeld = isHeld
+        connection.setSuspended(isHeld || load?.isSuspended == true)
     }
 
     /// Whether the default evaluation trusts the server at the other end.

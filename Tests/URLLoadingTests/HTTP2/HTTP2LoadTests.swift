@@ -603,6 +603,85 @@ import URLLoading
         }
     }
 
+    /// Accepts each server, and answers the first challenge about a user when it may.
+    private final class PatientDelegate: NSObject, URLSessionTaskDelegate, Sendable {
+        let isAsked = Signal("a challenge or a redirect")
+        let mayAnswer = Signal("the answer")
+        let isAccepting: Bool
+
+        init(isAccepting: Bool) { self.isAccepting = isAccepting }
+
+        func urlSession(
+            _ session: URLSession, task: URLSessionTask, didReceive challenge: URLAuthenticationChallenge
+        ) async -> (URLSession.AuthChallengeDisposition, URLCredential?) {
+            guard challenge.protectionSpace.authenticationMethod == NSURLAuthenticationMethodHTTPBasic else {
+                return (.performDefaultHandling, nil)
+            }
+            isAsked.fire()
+            try? await mayAnswer.wait()
+            let credential = URLCredential(user: "u", password: "p", persistence: .none)
+            return isAccepting ? (.useCredential, credential) : (.rejectProtectionSpace, nil)
+        }
+
+        func urlSession(
+            _ session: URLSession, task: URLSessionTask, willPerformHTTPRedirection response: HTTPURLResponse,
+            newRequest request: URLRequest
+        ) async -> URLRequest? {
+            isAsked.fire()
+            try? await mayAnswer.wait()
+            return isAccepting ? request : nil
+        }
+    }
+
+    // AUTH-4, R-6, RFC 9113 §8.1: the body waits for the answer, and the response may still be wanted
+    @Test("a body whose response is a question", arguments: [401, 307], [true, false])
+    func bodyDuringAQuestion(status: Int, isAccepting: Bool) async throws {
+        let size = 100_000
+        // What the client may send before it is asked.
+        let window = 65_535
+        let delegate = PatientDelegate(isAccepting: isAccepting)
+        let server = try server { http2, _ in
+            let stream = try http2.readRequest()
+            var count = 0
+            while count < window { count += try http2.readFrame(FrameType.data).payload.count }
+            try http2.sendHead(
+                on: stream, status: status, fields: [("www-authenticate", "Basic realm=\"x\""), ("location", "/other")])
+            try http2.connection.wait(for: delegate.isAsked)
+            // Room for the rest, which would come before the answer to the second PING.
+            for _ in 0..<2 {
+                for stream in [0, stream] { try http2.send(FrameType.windowUpdate, stream: stream, [0, 1, 0, 0]) }
+                try http2.send(FrameType.ping, stream: 0, [UInt8](repeating: 7, count: 8))
+                while true {
+                    let frame = try http2.readFrame()
+                    #expect(frame.type != FrameType.data)
+                    if frame.type == FrameType.ping { break }
+                }
+            }
+            delegate.mayAnswer.fire()
+            if isAccepting {
+                #expect(try http2.readFrame(FrameType.reset).stream == stream)
+                let again = try http2.readRequest()
+                try http2.send(FrameType.windowUpdate, stream: again, [0, 1, 0, 0])
+                count = 0
+                while count < size { count += try http2.readFrame(FrameType.data).payload.count }
+                try http2.respond(on: again, body: "\(count)")
+            } else {
+                while count < size { count += try http2.readFrame(FrameType.data).payload.count }
+                try http2.sendBody(Array("\(count)".utf8), on: stream, ends: true)
+            }
+            try http2.connection.waitForClose()
+        }
+        defer { server.stop() }
+        let session = URLSession(delegate) { $0.urlCache = nil }
+        defer { session.invalidateAndCancel() }
+        var request = URLRequest(url: server.url("/", host: "localhost"))
+        request.httpMethod = "POST"
+        request.httpBody = Data(repeating: 0x61, count: size)
+        let (data, response) = try await session.data(for: request)
+        #expect(String(decoding: data, as: UTF8.self) == "\(size)")
+        #expect((response as? HTTPURLResponse)?.statusCode == (isAccepting ? 200 : status))
+    }
+
     // CONN-18: what is on the old connection goes on, and what is new does not go there
     @Test("after a flush") func flush() async throws {
         let hasRequest = Signal("the first request")
