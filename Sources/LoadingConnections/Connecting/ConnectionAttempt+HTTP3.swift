@@ -10,12 +10,27 @@ extension ConnectionAttempt: LoopTimerTarget {
 
     /// - Parameter lookupStart: When the lookup of the name has started, if that was before.
     func startHTTP3(_ service: AlternativeService, lookupStart: Int64? = nil) {
+        hasTriedHTTP3 = true
         let http3 = HTTP3Connector(to: service, for: primaryOrigin, pool: pool)
         http3.lookupStart = lookupStart
         self.http3 = http3
         let limits = pool.loop.limits
         if pool.requiredVersion != .http3 { arm(after: isUpgrade ? limits.http3UpgradeTimeout : limits.http3HeadStart) }
         http3.start(for: self)
+    }
+
+    /// Begins HTTP/3, although it failed recently, because TCP does not reach the server: it may have HTTP/3 only.
+    /// Returns false if there is nothing to try.
+    func triesFailedHTTP3(after failure: ConnectionFailure) -> Bool {
+        guard !hasTriedHTTP3, !hasAsked, primaryOrigin.upgrade == nil, primaryOrigin.shared == nil,
+            !failure.isPersonal, !failure.error.isNoRoute, failure.error.code != LoadError.cannotFindHost.code,
+            let service = pool.failedHTTP3Service(
+                of: primaryOrigin.key, isAssumed: request?.assumesHTTP3 ?? false)
+        else { return false }
+        transportFailure = failure
+        startHTTP3(service)
+        arm(after: pool.loop.limits.http3LastChance)
+        return true
     }
 
     func endHTTP3() {

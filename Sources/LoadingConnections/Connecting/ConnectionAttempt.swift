@@ -46,6 +46,8 @@ final class ConnectionAttempt: ConnectionChallengeDelegate {
     // MARK: HTTP/3
 
     var http3: HTTP3Connector?
+    /// Whether HTTP/3 was begun.
+    var hasTriedHTTP3 = false
     /// The upgrade that continues the HTTP/3 part of this attempt, because TCP was faster.
     weak var upgrade: ConnectionAttempt?
     /// The pending query for HTTPS records.
@@ -248,6 +250,7 @@ final class ConnectionAttempt: ConnectionChallengeDelegate {
             transportFailure = failure
             return pool.loop.arm(timer, at: pool.loop.now + pool.loop.limits.http3LastChance, for: self)
         }
+        if triesFailedHTTP3(after: failure) { return }
         cancel()
         dropUpgrade()
         pool.failed(self, with: failure)

@@ -51,6 +51,19 @@ final class HTTP3Services {
         }
     }
 
+    /// A service that QUIC did not reach recently, but whose server has not declined the origin.
+    func failedService(
+        of origin: HostPort, isAssumed: Bool, mayBeElsewhere: Bool, at now: Int64
+    ) -> AlternativeService? {
+        var services = said.services(of: origin, at: Self.today)
+        if isAssumed { services.append(AlternativeService(port: origin.port)) }
+        return services.first { service in
+            let place = service.hostPort(for: origin)
+            return (mayBeElsewhere || place.host == origin.host) && unreachable.contains(place, at: now)
+                && !misdirected.contains(MisdirectedAlternative(place: place, origin: origin), at: now)
+        }
+    }
+
     private func isUsable(
         _ service: AlternativeService, of origin: HostPort, mayBeElsewhere: Bool, at now: Int64
     ) -> Bool {

@@ -8,10 +8,24 @@ extension ConnectionPool {
     /// The endpoint for HTTP/3 with an origin; nil if HTTP/3 is not tried.
     func http3Service(of key: ConnectionKey, isAssumed: Bool) -> AlternativeService? {
         guard maySpeakHTTP3(key) else { return nil }
-        let service = http3Services.service(
-            of: key.place, isAssumed: isAssumed, mayBeElsewhere: isAlwaysDirect, isWatched: routes != nil,
-            at: loop.now)
-        // An alternative that a server at another place has named would be looked for where DNS leads.
+        return permitted(
+            http3Services.service(
+                of: key.place, isAssumed: isAssumed, mayBeElsewhere: isAlwaysDirect, isWatched: routes != nil,
+                at: loop.now),
+            for: key)
+    }
+
+    /// An endpoint that QUIC did not reach recently, for an origin that TCP does not reach either.
+    func failedHTTP3Service(of key: ConnectionKey, isAssumed: Bool) -> AlternativeService? {
+        guard maySpeakHTTP3(key) else { return nil }
+        return permitted(
+            http3Services.failedService(
+                of: key.place, isAssumed: isAssumed, mayBeElsewhere: isAlwaysDirect, at: loop.now),
+            for: key)
+    }
+
+    /// An alternative that a server at another place has named would be looked for where DNS leads.
+    private func permitted(_ service: AlternativeService?, for key: ConnectionKey) -> AlternativeService? {
         if destinations.replaces(key.place), let named = service?.hostPort(for: key.place), named != key.place {
             return nil
         }

@@ -110,6 +110,21 @@ import Testing
         await end()
     }
 
+    // CONN-7, CONN-8: the server may have HTTP/3 only
+    @Test("HTTP/3 that failed recently is tried again where TCP fails", arguments: [true, false])
+    func onlyHTTP3(isAssumed: Bool) async throws {
+        tcp.stop()
+        relay.release()
+        let origin = connectionPool.origin
+        await connectionPool.onLoop {
+            $0.http3Services.failed(AlternativeService(port: origin.port), of: origin.place, at: $0.loop.now)
+        }
+        let visitor = await Visitor.ask(connectionPool, assumesHTTP3: isAssumed)
+        #expect(try await visitor.outcome() == (isAssumed ? "h3" : "failed -1004"))
+        #expect(relay.clientCount == (isAssumed ? 1 : 0))
+        await end()
+    }
+
     // CONN-8, C-24: where several connections are made at once
     @Test("of several attempts one goes on") func several() async throws {
         let first = await Visitor.ask(connectionPool, assumesHTTP3: false)
