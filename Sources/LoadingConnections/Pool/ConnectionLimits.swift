@@ -3,7 +3,7 @@
 /// - HTTP/1.1: at most `maximumPerHost` for each `ConnectionKey`, attempts included. Requests beyond that wait in the
 ///   `WaitingLine`, and no connection to another host is affected.
 /// - HTTP/2 and HTTP/3: one shared connection takes all requests. Another is made when it is retired, and when its
-///   server grants no more streams.
+///   server grants no more streams. Retired ones count as long as they carry requests.
 /// - Until the server's version is known: one attempt, because its connection may be able to carry all requests
 ///   (CONN-3).
 ///
@@ -12,8 +12,14 @@
 extension ConnectionPool {
     /// Whether one more attempt may be started for the waiting requests.
     func mayStartAttempt(at origin: OriginConnections) -> Bool {
-        origin.shared == nil && origin.liveCount < maximumPerHost
+        origin.shared == nil && origin.liveCount < maximumPerHost && mayReplaceRetired(of: origin)
             && (origin.attemptCount == 0 || !isVersionUnknown(origin))
+    }
+
+    /// Whether one more connection may be made beside retired ones: a server that retires each with its first request, and
+    /// responds slowly, would otherwise have as many as there are requests. One may always be replaced.
+    func mayReplaceRetired(of origin: OriginConnections) -> Bool {
+        origin.multiplexedCount + origin.attemptCount < max(maximumPerHost, 2)
     }
 
     /// Whether the first connection will show which version of HTTP the server negotiates. While there are connections

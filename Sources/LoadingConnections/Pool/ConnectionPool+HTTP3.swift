@@ -69,7 +69,7 @@ extension ConnectionPool {
         else {
             return false
         }
-        return http3Service(of: origin.key, isAssumed: isAssumed) != nil
+        return http3Service(of: origin.key, isAssumed: isAssumed) != nil && mayReplaceRetired(of: origin)
     }
 
     /// Makes a request wait for HTTP/3. Returns false if HTTP/3 is not tried after all.

@@ -1,0 +1,43 @@
+import LoadingTransport
+import TestSupport
+import Testing
+
+@testable import LoadingConnections
+
+/// HTTP/2 connections that take no more requests and still carry some.
+@Suite(.timeLimit(.minutes(1))) struct RetiredConnectionTests {
+    // C-24, CONN-1, CONN-4
+    @Test("a server that takes one request on each connection, and responds slowly", arguments: [1, 3])
+    func slow(limit: Int) async throws {
+        let count = 5
+        let mayRespond = Signal("the responses")
+        let tls = try TrustedAuthority.server().with { $0.applicationProtocols = ["h2"] }
+        let server = try ScriptedServer(tls: tls) { connection in
+            let http2 = try HTTP2ServerConnection(connection)
+            let stream = try http2.readRequest()
+            try http2.goAway(lastStream: stream)
+            try connection.wait(for: mayRespond)
+            try http2.respond(on: stream, body: "x")
+            try connection.waitForClose()
+        }
+        defer { server.stop() }
+        var configuration = TLSConfiguration()
+        configuration.applicationProtocols = ["h2", "http/1.1"]
+        let connectionPool = PoolOnLoop(
+            to: server.port, host: "localhost", isSecure: true, limit: limit, configuration: configuration)
+        for index in 0..<count { _ = await connectionPool.customer("\(index)", sends: "GET") }
+        let most = max(limit, 2)
+        try await eventually {
+            await connectionPool.onLoop { pool in
+                guard let origin = pool.origins.values.first else { return false }
+                return origin.multiplexedCount == most && origin.shared == nil
+            }
+        }
+        // An attempt would have begun with the GOAWAY.
+        #expect(await connectionPool.onLoop { $0.origins.values.first?.attemptCount } == 0)
+        mayRespond.fire()
+        for index in 0..<count { try await connectionPool.recorded.wait(for: "\(index) is done") }
+        #expect(server.connectionCount == count)
+        await connectionPool.close()
+    }
+}
