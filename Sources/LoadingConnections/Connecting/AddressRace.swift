@@ -42,8 +42,10 @@ final class AddressRace<Candidate: AddressRaceCandidate>: LoopTimerTarget {
     /// - Parameters:
     ///   - key: Its name is resolved, and its port is added to the addresses.
     ///   - awaitsServices: Whether connecting waits for `servicesKnown`, up to a short time limit.
+    ///   - avoided: Addresses that are tried last.
     init(
         to key: ConnectionKey, on loop: EventLoop, resolver: NameResolver, awaitsServices: Bool = false,
+        avoiding avoided: Set<SocketAddress> = [],
         destinations: ConnectionDestinations = ConnectionDestinations(), beginLocally: BeginLocally? = nil,
         begin: @escaping Begin
     ) {
@@ -57,7 +59,7 @@ final class AddressRace<Candidate: AddressRaceCandidate>: LoopTimerTarget {
         literal = SocketAddress(literal: place.host, port: place.port)
         eyeballs = HappyEyeballs(
             families: literal.map { [$0.family] } ?? destinations.addressFamilies, awaitsServices: awaitsServices,
-            limits: loop.limits)
+            avoiding: avoided, limits: loop.limits)
     }
 
     func start(
@@ -270,10 +272,12 @@ extension AddressRace<ByteStream> {
     /// A race of TCP connections.
     convenience init(
         to key: ConnectionKey, on loop: EventLoop, resolver: NameResolver, awaitsServices: Bool = false,
+        avoiding avoided: Set<SocketAddress> = [],
         destinations: ConnectionDestinations = ConnectionDestinations()
     ) {
         self.init(
-            to: key, on: loop, resolver: resolver, awaitsServices: awaitsServices, destinations: destinations,
+            to: key, on: loop, resolver: resolver, awaitsServices: awaitsServices, avoiding: avoided,
+            destinations: destinations,
             beginLocally: { path, told throws(POSIXFailure) in
                 try ByteStream.connect(toPath: path, on: loop, owner: ConnectingStream(told))
             },

@@ -74,6 +74,7 @@ extension ConnectionAttempt: LoopTimerTarget {
     }
 
     func timerFired(_ timer: LoopTimer) {
+        if timer === silenceTimer { return silenceTimerFired() }
         if isUpgrade {
             if request != nil { return pool.isLate(self) }
             // No request arrived for the held connection, or the handshake was not completed in time.

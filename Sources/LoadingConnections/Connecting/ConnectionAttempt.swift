@@ -36,6 +36,13 @@ final class ConnectionAttempt: ConnectionChallengeDelegate {
     private var connector: TransportConnector?
     private var handshake: SecureHandshake?
     private var handshakeBeginning: Int64 = 0
+    /// The addresses of the host's name, without a port; and those that were left because they were silent.
+    private var addresses: Set<SocketAddress> = []
+    private var leftAddresses: Set<SocketAddress> = []
+    /// Fires when the handshake has taken `TimeLimits.handshakeSilence`.
+    let silenceTimer = LoopTimer()
+    /// Whether nothing has arrived on the connection for that time.
+    var isSilent: Bool { !silenceTimer.isArmed && handshake?.lastArrival == 0 }
     var transportEvents: [LoadEvent] = []
     /// Why TCP failed, while HTTP/3 may still succeed.
     var transportFailure: ConnectionFailure?
@@ -186,6 +193,10 @@ final class ConnectionAttempt: ConnectionChallengeDelegate {
         pool.loop.disarm(timer)
         connector?.cancel()
         connector = nil
+        pool.loop.disarm(silenceTimer)
+        if handshake?.lastArrival == 0, pool.loop.now - handshakeBeginning >= pool.loop.limits.addressSilence {
+            noteSilentAddress()
+        }
         handshake?.cancel()
         handshake = nil
     }
@@ -212,7 +223,31 @@ final class ConnectionAttempt: ConnectionChallengeDelegate {
             self?.handshakeEnded($0)
         }
         self.handshake = handshake
+        pool.loop.arm(silenceTimer, at: handshakeBeginning + pool.loop.limits.handshakeSilence, for: self)
         handshake.start()
+    }
+
+    /// The next connection to the host tries its other addresses before. Nil if the host is behind a proxy.
+    @discardableResult
+    private func noteSilentAddress() -> SocketAddress? {
+        guard primaryOrigin.key.proxyMode == nil, let address = handshake?.remoteAddress else { return nil }
+        pool.silentAddresses.failed(address, at: pool.loop.now)
+        return address
+    }
+
+    /// Nothing has arrived for the time of a handshake. RFC 8305 leaves open what follows then (§9.2): the other addresses
+    /// of the host are tried before this one is tried again. Where that has been done, the handshake goes on, and the next
+    /// request in line makes a connection of its own.
+    func silenceTimerFired() {
+        guard isSilent else { return }
+        if let address = noteSilentAddress(), leftAddresses.insert(address).inserted {
+            let silent = pool.silentAddresses.listed(at: pool.loop.now)
+            if addresses.contains(where: { !silent.contains($0.with(port: address.port)) }) {
+                endTCP()
+                return startTCP()
+            }
+        }
+        pool.startAttempts(at: primaryOrigin)
     }
 
     /// The proxy of the TLS handshake in progress.
@@ -224,6 +259,7 @@ final class ConnectionAttempt: ConnectionChallengeDelegate {
         let proxy = securedProxy
         if let result = handshake?.trustResult { record(.serverTrust(result)) }
         handshake = nil
+        pool.loop.disarm(silenceTimer)
         switch outcome {
         case .failure(let error) where error.isDescriptorShortage:
             // The root certificates could not be read.
@@ -231,6 +267,9 @@ final class ConnectionAttempt: ConnectionChallengeDelegate {
         case .failure(let error):
             fail(proxy.map { ConnectionFailure(error, inHandshakeWith: $0) } ?? ConnectionFailure(error))
         case .success(let stream):
+            if pool.silentAddresses.count > 0, let address = stream.remoteAddress {
+                pool.silentAddresses.succeeded(address)
+            }
             if let session = stream.tls?.session {
                 record(.secureConnectionEnded(version: session.version.rawValue, cipherSuite: session.cipherSuite))
             }
@@ -260,6 +299,7 @@ final class ConnectionAttempt: ConnectionChallengeDelegate {
 
     /// The name has these addresses; the pool may have a connection to one of them (CONN-3).
     private func found(_ addresses: [SocketAddress]) {
+        self.addresses.formUnion(addresses)
         guard !hasTriedCoalescing, http3 == nil,
             let connection = pool.candidate(for: primaryOrigin.key, at: addresses)
         else { return }

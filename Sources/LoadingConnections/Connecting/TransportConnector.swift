@@ -56,7 +56,7 @@ final class TransportConnector {
         stepBeginning = pool.loop.now
         let race = AddressRace(
             to: key.firstHop, on: pool.loop, resolver: pool.resolver, awaitsServices: awaitsServices,
-            destinations: pool.destinations)
+            avoiding: pool.silentAddresses.listed(at: pool.loop.now), destinations: pool.destinations)
         self.race = race
         race.onAddresses = { [weak self] in self?.onAddresses?($0) }
         race.start(record: { [weak self] in self?.onEvent?($0) }) { [weak self] in self?.raceEnded($0) }

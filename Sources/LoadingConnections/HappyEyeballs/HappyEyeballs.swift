@@ -51,7 +51,7 @@ package struct HappyEyeballs: Sendable {
     private var awaitsServices: Bool
     private var hasCachedAddresses = false
     private(set) var hasResolvedAgain = false
-    private var waiting = CandidateQueue()
+    private var waiting: CandidateQueue
     private var running: [Attempt] = []
     private var attemptCount = 0
     private var lastAttemptTime: Int64 = 0
@@ -66,12 +66,14 @@ package struct HappyEyeballs: Sendable {
     /// - Parameters:
     ///   - families: The families that are being resolved.
     ///   - awaitsServices: Whether name servers are also queried for services.
+    ///   - avoided: Addresses that are tried last, when the others have failed or had time to answer.
     ///   - limits: `resolutionDelay` is short, because all queries are sent at once, mostly to the same server, so the
     ///     other answers arrive with the first one or soon after. `attemptDelay` is clamped to its bounds.
     package init(
         families: [SocketAddress.Family] = [.ipv4, .ipv6], awaitsServices: Bool = false,
-        limits: TimeLimits = .standard
+        avoiding avoided: Set<SocketAddress> = [], limits: TimeLimits = .standard
     ) {
+        waiting = CandidateQueue(avoiding: avoided)
         self.families = families
         unresolved = families
         self.awaitsServices = awaitsServices
@@ -138,11 +140,17 @@ package struct HappyEyeballs: Sendable {
     }
 
     private func mayStart(at now: Int64, isFailure: Bool) -> Bool {
-        if attemptCount > 0 { return isFailure || running.isEmpty || now >= lastAttemptTime + attemptDelay }
-        if !awaitsServices, waiting.hasIPv6 || !unresolved.contains(.ipv6) { return true }
+        if attemptCount > 0 {
+            return isFailure && !waiting.hasOnlyAvoided || running.isEmpty || now >= lastAttemptTime + nextDelay
+        }
+        let mayBeFirst = !waiting.hasOnlyAvoided || unresolved.isEmpty
+        if !awaitsServices, mayBeFirst, waiting.hasIPv6 || !unresolved.contains(.ipv6) { return true }
         guard let resolutionDelayEnd else { return false }
         return now >= resolutionDelayEnd
     }
+
+    /// An address to avoid may accept the connection first again.
+    private var nextDelay: Int64 { waiting.hasOnlyAvoided ? max(silence, attemptDelay) : attemptDelay }
 
     /// Whether the addresses are all tried, and there may be others.
     private var mayResolveAgain: Bool {
@@ -159,7 +167,7 @@ package struct HappyEyeballs: Sendable {
 
     private mutating func nextDeadline(at now: Int64) -> Int64? {
         if waiting.isEmpty { return mayResolveAgain && !running.isEmpty ? lastAttemptTime + silence : nil }
-        if attemptCount > 0 { return lastAttemptTime + attemptDelay }
+        if attemptCount > 0 { return lastAttemptTime + nextDelay }
         let end = resolutionDelayEnd ?? now + resolutionDelay
         resolutionDelayEnd = end
         return end

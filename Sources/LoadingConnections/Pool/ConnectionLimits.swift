@@ -5,7 +5,7 @@
 /// - HTTP/2 and HTTP/3: one shared connection takes all requests. Another is made when it is retired, and when its
 ///   server grants no more streams. Retired ones count as long as they carry requests.
 /// - Until the server's version is known: one attempt, because its connection may be able to carry all requests
-///   (CONN-3).
+///   (CONN-3). Another one when nothing has arrived on it for the time of a TLS handshake.
 ///
 /// There is no limit for all hosts together. How many requests one HTTP/2 connection carries is another subject:
 /// `HTTP2RequestLimit`.
@@ -13,7 +13,7 @@ extension ConnectionPool {
     /// Whether one more attempt may be started for the waiting requests.
     func mayStartAttempt(at origin: OriginConnections) -> Bool {
         origin.shared == nil && origin.liveCount < maximumPerHost && mayReplaceRetired(of: origin)
-            && (origin.attemptCount == 0 || !isVersionUnknown(origin))
+            && (origin.areAttemptsSilent || !isVersionUnknown(origin))
     }
 
     /// Whether one more connection may be made beside retired ones: a server that retires each with its first request, and

@@ -43,6 +43,7 @@ extension ConnectionPool {
     @discardableResult
     func startAttempt(for request: ConnectionRequest, at origin: OriginConnections) -> ConnectionAttempt {
         let attempt = ConnectionAttempt(for: request, at: origin, pool: self)
+        request.sharedAttempt = nil
         origin.begin(attempt)
         request.delegate?.connectionIsBeingMade()
         attempt.start()

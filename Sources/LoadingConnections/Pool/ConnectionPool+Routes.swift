@@ -16,6 +16,7 @@ extension ConnectionPool {
     }
 
     private func routesChanged() {
+        silentAddresses.removeAll()
         routes = nil
         let mark = RouteWatch.watch(for: loop).mark(on: loop)
         if let addresses = LocalAddresses() {

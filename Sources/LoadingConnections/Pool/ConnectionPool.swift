@@ -39,6 +39,8 @@ package final class ConnectionPool {
     let isAlwaysDirect: Bool
     @exclusivity(unchecked) private(set) var origins: [ConnectionKey: OriginConnections] = [:]
     let http3Services: HTTP3Services
+    /// Addresses that accepted a connection, and then sent nothing for the time of a TLS handshake. They are tried last.
+    var silentAddresses = BrokenServices<SocketAddress>()
     /// Servers that negotiate HTTP/1.1 although HTTP/2 was offered. Bounded.
     @exclusivity(unchecked) var serversOfHTTP1: Set<ConnectionKey> = []
     /// The number of flushes. Connections from before a flush have a smaller number and are not kept.

@@ -35,6 +35,8 @@ final class OriginConnections {
     /// The number that counts against `ConnectionPool.maximumPerHost`.
     var liveCount: Int { connections.count + attempts.count + (shared == nil ? 0 : 1) }
     var attemptCount: Int { attempts.count }
+    /// Whether nothing arrives on any attempt, if there is one.
+    var areAttemptsSilent: Bool { attempts.values.allSatisfy(\.isSilent) }
     /// Whether there is a connection of HTTP/1.1.
     var hasHTTP1: Bool { !connections.isEmpty }
     /// Whether a challenge of an attempt is open.

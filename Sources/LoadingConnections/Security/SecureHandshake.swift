@@ -98,6 +98,8 @@ final class SecureHandshake: ByteStreamOwner {
     /// first.
     var lastArrival: Int64 { stream.lastArrival }
 
+    var remoteAddress: SocketAddress? { stream.remoteAddress }
+
     func streamBecameReady(_ stream: ByteStream) { proceed() }
 
     private func proceed() {

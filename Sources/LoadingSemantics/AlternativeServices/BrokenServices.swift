@@ -1,5 +1,6 @@
-/// Endpoints where HTTP/3 has failed, each with the time until which HTTP/3 is not tried there (CONN-8). A change of
-/// network clears the list, because the network may have been the cause.
+/// Endpoints that have failed, each with the time until which they are avoided: where HTTP/3 has failed (CONN-8), or where
+/// a connection was accepted and nothing was sent (CONN-9). A change of network clears the list, because the network may
+/// have been the cause.
 ///
 /// A value without a clock. Times are nanoseconds of a monotonic clock. The list is bounded; the entry that expires
 /// first is evicted.
@@ -17,11 +18,16 @@ package struct BrokenServices<Server: Hashable & Sendable>: Sendable {
 
     package var count: Int { entries.count }
 
-    /// Whether HTTP/3 must not be tried there now.
+    /// Whether it is avoided now.
     package func contains(_ server: Server, at now: Int64) -> Bool {
         if entries.isEmpty { return false }
         guard let entry = entries[server] else { return false }
         return entry.end > now
+    }
+
+    /// All that are avoided now.
+    package func listed(at now: Int64) -> Set<Server> {
+        entries.isEmpty ? [] : Set(entries.lazy.filter { $0.value.end > now }.map { $0.key })
     }
 
     /// Records a failure. While the server is listed, further failures come from attempts that began earlier, and are

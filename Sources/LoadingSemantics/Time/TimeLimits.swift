@@ -86,6 +86,9 @@ package struct TimeLimits: Sendable, Equatable {
     /// If the addresses of a host are cached and none answers for this time, its name is resolved again. A cancelled
     /// attempt that got no response for this time discards the addresses. Decision: they may be unreachable.
     package var addressSilence = seconds(1)
+    /// How long a host that has accepted a connection may send nothing in the TLS handshake, before another of its
+    /// addresses is tried, and other requests wait for it no longer. Decision: longer than a busy server takes.
+    package var handshakeSilence = seconds(5)
     /// An attempt older than this is not reused for another request. Decision: its delay may be specific to this
     /// connection.
     package var attemptReuse = seconds(5)

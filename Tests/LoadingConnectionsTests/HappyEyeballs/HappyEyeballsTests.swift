@@ -51,6 +51,22 @@ import Testing
         #expect(race.handle(.deadline, at: ms(299)) == [.connect(2, four[0])])
     }
 
+    // Addresses to avoid: not before the other answer, nor while another address has time to answer.
+    @Test func addressesToAvoidAreLast() {
+        var race = HappyEyeballs(avoiding: [six[0], four[0]])
+        #expect(race.handle(.resolved(.ipv6, [six[0]]), at: 0) == [.setDeadline(ms(50))])
+        #expect(
+            race.handle(.resolved(.ipv4, [four[0], four[1]]), at: ms(10))
+                == [.connect(1, four[1]), .setDeadline(ms(1010))])
+        #expect(race.handle(.deadline, at: ms(1010)) == [.connect(2, six[0]), .setDeadline(ms(2010))])
+        #expect(race.handle(.attemptFailed(1, refused), at: ms(1100)) == [])
+        #expect(race.handle(.attemptFailed(2, refused), at: ms(1200)) == [.connect(3, four[0]), .clearDeadline])
+        #expect(race.handle(.attemptSucceeded(3), at: ms(1300)) == [.succeeded(3)])
+        var only = HappyEyeballs(avoiding: [six[0]])
+        #expect(only.handle(.resolved(.ipv6, [six[0]]), at: 0) == [.setDeadline(ms(50))])
+        #expect(only.handle(.deadline, at: ms(50)) == [.connect(1, six[0]), .clearDeadline])
+    }
+
     // §3: a negative answer about IPv6 ends the wait.
     @Test(arguments: [true, false])
     func aNegativeAnswerEndsTheWait(isFailure: Bool) {

@@ -21,6 +21,16 @@ import Testing
         #expect(!broken.contains(HostPort("a.example", 444), at: 0))
     }
 
+    @Test("those that are avoided now") func listed() {
+        var broken = BrokenServices<HostPort>()
+        let other = HostPort("b.example", 443)
+        #expect(broken.listed(at: 0) == [])
+        broken.failed(place, at: 0)
+        broken.failed(other, at: minute)
+        #expect(broken.listed(at: minute) == [place, other])
+        #expect(broken.listed(at: 5 * minute) == [other])
+    }
+
     @Test("concurrent failures count once") func together() {
         var broken = BrokenServices<HostPort>()
         for second in 0..<60 { broken.failed(place, at: Int64(second) * 1_000_000_000) }
