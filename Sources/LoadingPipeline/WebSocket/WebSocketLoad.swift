@@ -27,42 +27,42 @@ package import LoadingTransport
 /// of an `async` method, the end waits until it asks for the next one, but no longer than
 /// `TimeLimits.webSocketResumption`. What waits to be sent or answered fails before this wait.
 package final class WebSocketLoad: Load, LoopTimerTarget, StreamConnectionOwner {
-    private let loop: EventLoop
-    private let log: EventLog?
+    let loop: EventLoop
+    let log: EventLog?
     // Exclusive access to what each message changes is not checked: an access never lasts while other code is called.
 
     /// Retained until the end.
-    @exclusivity(unchecked) private var client: (any WebSocketClient)?
-    @exclusivity(unchecked) private var connection: (any WebSocketTransport)?
-    @exclusivity(unchecked) private var machine: WebSocketMachine
+    @exclusivity(unchecked) var client: (any WebSocketClient)?
+    @exclusivity(unchecked) var connection: (any WebSocketTransport)?
+    @exclusivity(unchecked) var machine: WebSocketMachine
 
     /// Encoded octets that the connection has not taken, from `outputHead` on.
-    @exclusivity(unchecked) private var output: [UInt8] = []
-    @exclusivity(unchecked) private var outputHead = 0
+    @exclusivity(unchecked) var output: [UInt8] = []
+    @exclusivity(unchecked) var outputHead = 0
     /// Octets that were read and not given to the machine yet, from `inputHead` on.
     @exclusivity(unchecked) private var input: [UInt8]
     @exclusivity(unchecked) private var inputHead = 0
     /// Whether the client has enough messages for now.
     @exclusivity(unchecked) private var isReadingStopped = false
-    @exclusivity(unchecked) private var senders = FIFOQueue<Sender>()
+    @exclusivity(unchecked) var senders = FIFOQueue<Sender>()
     /// The message of several parts that has begun. Other messages wait until its last part.
-    @exclusivity(unchecked) private var openMessage: Int?
-    @exclusivity(unchecked) private var delayed =
+    @exclusivity(unchecked) var openMessage: Int?
+    @exclusivity(unchecked) var delayed =
         FIFOQueue<(payload: any WebSocketPayload, part: MessagePart, reply: Reply)>()
-    @exclusivity(unchecked) private var pings = FIFOQueue<(number: Int, reply: Reply)>()
-    @exclusivity(unchecked) private var lastNumber = 0
+    @exclusivity(unchecked) var pings = FIFOQueue<(number: Int, reply: Reply)>()
+    @exclusivity(unchecked) var lastNumber = 0
 
     /// False until the client has passed on the operations that it was asked for before the connection was open.
     @exclusivity(unchecked) private var hasStarted = false
-    @exclusivity(unchecked) private var isSuspended = false
+    @exclusivity(unchecked) var isSuspended = false
     @exclusivity(unchecked) private var isWorking = false
     /// Whether the connection will call in the next turn, for what the client has asked for in this one.
     @exclusivity(unchecked) private var isCallAwaited = false
     /// Whether as much was compressed in this turn as one may take. The next turn goes on.
-    @exclusivity(unchecked) private var hasCompressed = false
+    @exclusivity(unchecked) var hasCompressed = false
     /// Why nothing can be sent any more. The server's close frame may still have arrived before.
-    private var writeFailure: LoadError? { didSet { hasWriteFailed = writeFailure != nil } }
-    @exclusivity(unchecked) private var hasWriteFailed = false
+    var writeFailure: LoadError? { didSet { hasWriteFailed = writeFailure != nil } }
+    @exclusivity(unchecked) private(set) var hasWriteFailed = false
     /// What the server did wrong, until the load fails with it.
     private var fault: LoadError? { didSet { hasFault = fault != nil } }
     @exclusivity(unchecked) private var hasFault = false
@@ -73,58 +73,15 @@ package final class WebSocketLoad: Load, LoopTimerTarget, StreamConnectionOwner 
     /// Whether the connection is left, and the client takes in what came before its end.
     private var isAwaitingClient = false
     /// The error of operations that come too late; nil until the end.
-    private var lateError: LoadError?
+    private(set) var lateError: LoadError?
     @exclusivity(unchecked) package private(set) var hasEnded = false
     @exclusivity(unchecked) private var counts = (received: Int64(0), messages: Int64(0))
 
     private let timer = LoopTimer()
-    @exclusivity(unchecked) private var clock: LoadClock
-    private let totalTimeout: Double
-    /// Until when the close frames have to be exchanged, or what had arrived before a close frame, a fault or a failed
-    /// write has to be taken in.
-    @exclusivity(unchecked) private var closeDeadline: Int64?
-    /// The time without a received octet after which a ping is sent, and after which the server then counts as lost.
-    /// Nanoseconds.
-    @exclusivity(unchecked) private var pingInterval: Int64?
-    @exclusivity(unchecked) private var lastReceived: Int64
-    /// When the keep-alive ping was sent.
-    @exclusivity(unchecked) private var probe: Int64?
-
-    /// Called without an error when it has happened.
-    package typealias Reply = (LoadError?) -> Void
-
-    /// What a payload is: a message, or a part of the message with a number that the client has chosen.
-    package enum MessagePart: Sendable {
-        case whole(isText: Bool)
-        case part(WebSocketMachine.Part, of: Int)
-
-        var framing: WebSocketMachine.Part {
-            switch self {
-            case .whole(let isText): .whole(isText: isText)
-            case .part(let part, _): part
-            }
-        }
-
-        var isText: Bool {
-            switch framing {
-            case .whole(let isText), .first(let isText): isText
-            case .middle, .last: false
-            }
-        }
-    }
-
-    private struct Sender {
-        let number: Int
-        let isText: Bool
-        let count: Int
-        let reply: Reply
-    }
+    @exclusivity(unchecked) var deadlines: WebSocketDeadlines
 
     /// How many octets one connection may read, decompress, or write in a turn before other connections get their turn.
-    private static let budget = 256 * 1024
-    private static let outputLength = 64 * 1024
-    /// An output buffer larger than this is released when it is empty.
-    private static let keptOutput = 4 * 1024
+    static let budget = 256 * 1024
 
     /// - Parameters:
     ///   - clock: That of the opening handshake, from which the total timeout runs.
@@ -135,12 +92,10 @@ package final class WebSocketLoad: Load, LoopTimerTarget, StreamConnectionOwner 
         client: any WebSocketClient
     ) {
         loop = environment.loop
-        self.clock = clock
-        self.totalTimeout = totalTimeout
+        deadlines = WebSocketDeadlines(clock, totalTimeout: totalTimeout, at: loop.now)
         self.log = log
         self.client = client
         input = []
-        lastReceived = loop.now
         machine = WebSocketMachine(
             maximumMessageSize: maximumMessageSize, compression: agreement.compression,
             maskingKeys: WebSocketMaskingKeys(KernelRandom.fill))
@@ -169,16 +124,14 @@ package final class WebSocketLoad: Load, LoopTimerTarget, StreamConnectionOwner 
         guard !isSuspended, !hasEnded else { return }
         isSuspended = true
         client?.load(self, holdsMessages: true)
-        clock.suspend(at: loop.now)
+        deadlines.suspend(at: loop.now)
         loop.disarm(timer)
     }
 
     package func resume() {
         guard isSuspended, !hasEnded else { return }
         isSuspended = false
-        clock.resume(at: loop.now)
-        lastReceived = loop.now
-        probe = nil
+        deadlines.resume(at: loop.now)
         client?.load(self, holdsMessages: false)
         if isAwaitingClient { awaitClient() } else { writeAndRead() }
     }
@@ -191,48 +144,6 @@ package final class WebSocketLoad: Load, LoopTimerTarget, StreamConnectionOwner 
         machine.abandon()
         client?.loadDropsMessages(self)
         end(error)
-    }
-
-    package func send(
-        _ payload: consuming any WebSocketPayload, _ part: MessagePart, reply: consuming @escaping Reply
-    ) {
-        if !hasEnded, !hasWriteFailed, machine.isOpen, mustWait(part) {
-            delayed.append((payload, part, reply))
-        } else {
-            add(payload, part, reply)
-            while let next = delayed.popFirst(where: { !mustWait($0.part) }) {
-                add(next.payload, next.part, next.reply)
-            }
-            scheduleWriteAndRead()
-        }
-    }
-
-    /// Whether another message has begun, or others wait for that.
-    private func mustWait(_ part: MessagePart) -> Bool {
-        guard let openMessage else { return false }
-        if case .part(_, openMessage) = part { return false }
-        return true
-    }
-
-    private func add(
-        _ payload: consuming any WebSocketPayload, _ part: MessagePart, _ reply: consuming @escaping Reply
-    ) {
-        lastNumber += 1
-        let count = payload.count
-        guard !hasEnded, !hasWriteFailed, machine.send(payload, part.framing, number: lastNumber) else {
-            return reply(lateError ?? writeFailure ?? .webSocketIsClosed)
-        }
-        if case .part(let framing, let message) = part { openMessage = framing == .last ? nil : message }
-        senders.append(Sender(number: lastNumber, isText: part.isText, count: count, reply: reply))
-    }
-
-    package func ping(reply: @escaping Reply) {
-        guard !hasEnded, !hasWriteFailed, let number = machine.ping() else {
-            return reply(lateError ?? writeFailure ?? .webSocketIsClosed)
-        }
-        log?.traceOnly(.webSocketPing(isSent: true))
-        pings.append((number, reply))
-        scheduleWriteAndRead()
     }
 
     /// Begins to close, even if the load is suspended. The messages that wait are sent before.
@@ -253,8 +164,7 @@ package final class WebSocketLoad: Load, LoopTimerTarget, StreamConnectionOwner 
 
     /// - Parameter interval: Nanoseconds; nil for no pings.
     package func setPingInterval(_ interval: Int64?) {
-        pingInterval = interval
-        probe = nil
+        deadlines.setPingInterval(interval)
         armTimer()
     }
 
@@ -263,7 +173,7 @@ package final class WebSocketLoad: Load, LoopTimerTarget, StreamConnectionOwner 
         if isAwaitingClient { return awaitClient() }
         guard isReadingStopped else { return }
         isReadingStopped = false
-        if hasWriteFailed, closeDeadline != nil { closeDeadline = loop.now &+ loop.limits.webSocketClose }
+        if hasWriteFailed, deadlines.closing != nil { deadlines.closing = loop.now &+ loop.limits.webSocketClose }
         writeAndRead()
     }
 
@@ -283,7 +193,7 @@ package final class WebSocketLoad: Load, LoopTimerTarget, StreamConnectionOwner 
     package func connectionIsActive() {}
 
     /// In the next turn, for all that is asked for in this one.
-    private func scheduleWriteAndRead() {
+    func scheduleWriteAndRead() {
         guard !isCallAwaited, hasStarted, !isSuspended, !hasEnded else { return }
         isCallAwaited = true
         connection?.callAgain()
@@ -306,98 +216,14 @@ package final class WebSocketLoad: Load, LoopTimerTarget, StreamConnectionOwner 
                 if machine.receivedClose != nil { return leaveClosed() }
                 let isReadable = inputHead < input.count || connection.mayHaveMore
                 if isLost || wantsInput && !isReadable { return leaveLost(writeFailure) }
-                if closeDeadline == nil { closeDeadline = loop.now &+ loop.limits.webSocketClose }
+                if deadlines.closing == nil { deadlines.closing = loop.now &+ loop.limits.webSocketClose }
                 // The pongs of pings may still come.
                 failSenders(writeFailure)
                 if hasEnded { return }
             }
         }
         // Only closing and pings move the deadline of an armed timer.
-        if !timer.isArmed || closeDeadline != nil || pingInterval != nil { armTimer() }
-    }
-
-    private func write(to connection: any WebSocketTransport) {
-        var budget = Self.budget
-        while !hasWriteFailed, outputHead < output.count || encode() {
-            guard budget > 0 else { return connection.callAgain() }
-            // Retained, since the connection is called.
-            let octets = output
-            let written = octets.withUnsafeBytes { octets in
-                connection.write(UnsafeRawBufferPointer(rebasing: octets[outputHead...]))
-            }
-            switch written {
-            case .bytes(0), .wouldBlock: return
-            case .bytes(let count):
-                outputHead += count
-                budget -= count
-                if !connection.buffersWrites { sent(count) }
-            case .failed(let failure): writeFailure = LoadError(failure)
-            }
-        }
-    }
-
-    /// Encodes what waits. False if nothing does, or the load has ended.
-    private func encode() -> Bool {
-        if outputHead > 0 {
-            outputHead = 0
-            if output.capacity > Self.keptOutput { output = [] } else { output.removeAll(keepingCapacity: true) }
-        }
-        guard !hasEnded, machine.hasOutput, !hasCompressed else { return false }
-        switch machine.encode(into: &output, limit: Self.outputLength) {
-        case .done: break
-        case .pausing: leaveCompressing()
-        case .outOfMemory:
-            end(.outOfMemory)
-            return false
-        }
-        return !output.isEmpty
-    }
-
-    private func leaveCompressing() {
-        hasCompressed = true
-        connection?.callAgain()
-    }
-
-    /// What waits to be sent, or a part of it, which the transport then has. Makes no calls.
-    func takeOutput() -> ArraySlice<UInt8>? {
-        guard !isSuspended, !hasEnded, !hasWriteFailed else { return nil }
-        if outputHead == output.count {
-            (output, outputHead) = ([], 0)
-            guard machine.hasOutput, !hasCompressed else { return nil }
-            switch machine.encode(into: &output, limit: Self.outputLength) {
-            case .done: break
-            case .pausing: leaveCompressing()
-            case .outOfMemory:
-                writeFailure = .outOfMemory
-                connection?.callAgain()
-                return nil
-            }
-        }
-        defer { outputHead = output.count }
-        return output[outputHead...]
-    }
-
-    /// Octets that the transport had taken have left its buffers.
-    func transportSent(_ count: Int) {
-        sent(count)
-        // After the call, in which the transport may be sending.
-        guard machine.isClosed else { return }
-        connection?.callAgain()
-    }
-
-    private func sent(_ count: Int) {
-        machine.sent(count)
-        client?.load(self, didWrite: count)
-        // The messages that wait are sent before the close frame, however long the connection takes for them. A server
-        // that has closed reads only to see this end's close frame.
-        if closeDeadline != nil, machine.receivedClose == nil {
-            closeDeadline = loop.now &+ loop.limits.webSocketClose
-        }
-        while let number = machine.nextSent() {
-            guard let sender = senders.popFirst(where: { $0.number <= number }) else { return }
-            log?.traceOnly(.webSocketMessage(isSent: true, isText: sender.isText, bytes: sender.count))
-            sender.reply(nil)
-        }
+        if !timer.isArmed || deadlines.mayMove { armTimer() }
     }
 
     private func read(from connection: any WebSocketTransport) {
@@ -415,8 +241,7 @@ package final class WebSocketLoad: Load, LoopTimerTarget, StreamConnectionOwner 
             case .bytes(let count):
                 budget -= count
                 counts.received += Int64(count)
-                lastReceived = loop.now
-                probe = nil
+                deadlines.received(at: loop.now)
                 client?.load(self, didRead: count)
                 var octets = UnsafeRawBufferPointer(rebasing: scratch.prefix(count))
                 accept(&octets, &budget)
@@ -473,7 +298,7 @@ package final class WebSocketLoad: Load, LoopTimerTarget, StreamConnectionOwner 
                 case .messageTooBig: .webSocketMessageTooBig
                 case .outOfMemory: .outOfMemory
                 }
-            closeDeadline = loop.now &+ loop.limits.webSocketClose
+            deadlines.closing = loop.now &+ loop.limits.webSocketClose
             client?.loadHasFault(self)
         }
     }
@@ -509,31 +334,22 @@ package final class WebSocketLoad: Load, LoopTimerTarget, StreamConnectionOwner 
 
     private func armTimer() {
         guard !isSuspended, !hasEnded else { return }
-        var deadline = clock.nextCheck(
-            at: loop.now, idle: nil, total: totalTimeout, countsSilence: false,
-            shortest: loop.limits.shortestTimerPeriod)
-        if let closeDeadline { deadline = min(deadline, closeDeadline) }
-        if let probeDeadline { deadline = min(deadline, probeDeadline) }
-        loop.arm(timer, at: deadline, for: self)
+        loop.arm(timer, at: deadlines.next(at: loop.now, isReading: isReading), for: self)
     }
 
-    /// When a ping is due, or the connection counts as lost. Nil while this end does not read.
-    private var probeDeadline: Int64? {
-        guard let pingInterval, !isAwaitingClient, machine.isOpen, wantsInput else { return nil }
-        return (probe ?? lastReceived) &+ pingInterval
-    }
+    /// Whether silence means something.
+    private var isReading: Bool { !isAwaitingClient && machine.isOpen && wantsInput }
 
     package func timerFired(_ timer: LoopTimer) {
         let now = loop.now
-        if clock.isOver(at: now, idle: nil, total: totalTimeout) {
-            return isAwaitingClient ? endClosed() : end(.timedOut)
-        }
-        if let closeDeadline, now >= closeDeadline { return hasFault ? fail() : endUnanswered() }
+        if deadlines.isOver(at: now) { return isAwaitingClient ? endClosed() : end(.timedOut) }
+        if let closing = deadlines.closing, now >= closing { return hasFault ? fail() : endUnanswered() }
         // Something may have arrived while the process was stopped.
         writeAndRead()
-        if let probeDeadline, now >= probeDeadline {
-            if probe != nil { return leaveLost(.timedOut) }
-            probe = now
+        switch isReading ? deadlines.probe(at: now) : .nothing {
+        case .nothing: break
+        case .lost: return leaveLost(.timedOut)
+        case .ping:
             log?.traceOnly(.webSocketPing(isSent: true))
             _ = machine.ping()
             writeAndRead()
@@ -542,8 +358,8 @@ package final class WebSocketLoad: Load, LoopTimerTarget, StreamConnectionOwner 
     }
 
     private func noteClosing() {
-        guard closeDeadline == nil else { return }
-        closeDeadline = loop.now &+ loop.limits.webSocketClose
+        guard deadlines.closing == nil else { return }
+        deadlines.closing = loop.now &+ loop.limits.webSocketClose
         if let frame = machine.closeFrame {
             log?.traceOnly(.webSocketCloses(code: Int(frame.code ?? WebSocketCloseFrame.noCode)))
         }
@@ -578,8 +394,8 @@ package final class WebSocketLoad: Load, LoopTimerTarget, StreamConnectionOwner 
         guard !hasEnded, !isSuspended else { return }
         switch client?.loadAwaits(self) ?? .nothing {
         case .nothing: return endClosed()
-        case .messages: closeDeadline = loop.now &+ loop.limits.webSocketClose
-        case .caller: closeDeadline = loop.now &+ loop.limits.webSocketResumption
+        case .messages: deadlines.closing = loop.now &+ loop.limits.webSocketClose
+        case .caller: deadlines.closing = loop.now &+ loop.limits.webSocketResumption
         }
         armTimer()
     }
@@ -595,30 +411,11 @@ package final class WebSocketLoad: Load, LoopTimerTarget, StreamConnectionOwner 
         if machine.receivedClose != nil { endClosed() } else { end(writeFailure ?? .timedOut) }
     }
 
-    private func end(_ error: LoadError) {
+    func end(_ error: LoadError) {
         guard !hasEnded else { return }
         // A close frame with the reason, if no messages wait before it.
         if !hasWriteFailed, !error.isConnectionLoss { writeLast() }
         finish(error)
-    }
-
-    /// Writes what the connection takes at once.
-    private func writeLast() {
-        while let connection {
-            if outputHead == output.count {
-                outputHead = 0
-                output.removeAll(keepingCapacity: true)
-                guard machine.hasOutput, machine.encode(into: &output, limit: Self.outputLength) == .done,
-                    !output.isEmpty
-                else { return }
-            }
-            let octets = output
-            let written = octets.withUnsafeBytes { octets in
-                connection.write(UnsafeRawBufferPointer(rebasing: octets[outputHead...]))
-            }
-            guard case .bytes(let count) = written, count > 0 else { return }
-            outputHead += count
-        }
     }
 
     private func finish(_ error: LoadError?) {
@@ -643,16 +440,6 @@ package final class WebSocketLoad: Load, LoopTimerTarget, StreamConnectionOwner 
         connection?.closeAfterAcknowledgement()
         connection = nil
         (output, outputHead, input, inputHead) = ([], 0, [], 0)
-    }
-
-    private func failOperations(_ error: LoadError) {
-        failSenders(error)
-        while let ping = pings.popFirst() { ping.reply(error) }
-    }
-
-    private func failSenders(_ error: LoadError) {
-        while let sender = senders.popFirst() { sender.reply(error) }
-        while let next = delayed.popFirst() { next.reply(error) }
     }
 
     private func record(_ kind: LoadEvent.Kind) {
