@@ -42,11 +42,11 @@ package final class HTTP3Session: HTTPStreamSession {
     @exclusivity(unchecked) var unread = 0
     /// Received bytes for which the connection's window was not opened again.
     @exclusivity(unchecked) var unreturned = 0
-    @exclusivity(unchecked) private var growth: StreamWindowGrowth
+    @exclusivity(unchecked) var growth: StreamWindowGrowth
     /// Unread bytes of closed streams.
-    @exclusivity(unchecked) private var lingering: [Int64: Int] = [:]
+    @exclusivity(unchecked) var lingering: [Int64: Int] = [:]
     /// The stream that is being reported as closed, and its received bytes.
-    @exclusivity(unchecked) private var closing = (number: Int64(-1), length: 0)
+    @exclusivity(unchecked) var closing = (number: Int64(-1), length: 0)
 
     // Output.
     /// Something was called that may have led to output.
@@ -59,11 +59,11 @@ package final class HTTP3Session: HTTPStreamSession {
 
     // The streams.
     @exclusivity(unchecked) var streams: [HTTP3Stream] = []
-    @exclusivity(unchecked) private var freeSlots: [Int] = []
-    @exclusivity(unchecked) private var slots: [Int64: Int] = [:]
+    @exclusivity(unchecked) var freeSlots: [Int] = []
+    @exclusivity(unchecked) var slots: [Int64: Int] = [:]
     /// Streams whose end was not reported yet.
-    @exclusivity(unchecked) private var ending: [Int64] = []
-    @exclusivity(unchecked) private var encoder = HTTPStreamRequestEncoder()
+    @exclusivity(unchecked) var ending: [Int64] = []
+    @exclusivity(unchecked) var encoder = HTTPStreamRequestEncoder()
 
     // The connection.
     package private(set) var isHandshakeComplete = false
@@ -234,7 +234,7 @@ package final class HTTP3Session: HTTPStreamSession {
 
     private var streamsLeft: Int { usable.map { Int(clamping: cl3_streams_left($0)) } ?? 0 }
 
-    private func allowsRequests(isEarly: Bool) -> Bool {
+    func allowsRequests(isEarly: Bool) -> Bool {
         guard let session = usable, !isGoingAway, !failsAfterwards else { return false }
         if isHandshakeComplete { return isTrusted }
         return isEarly && cl3_offers_early_data(session)
@@ -350,7 +350,7 @@ package final class HTTP3Session: HTTPStreamSession {
     }
 
     /// Sends PINGs while requests or `trust()` are pending.
-    private func adaptKeepAlive() {
+    func adaptKeepAlive() {
         guard let session = usable else { return }
         let wanted = needsTrust || openStreamCount > 0 ? configuration.keepAliveInterval : 0
         if wanted == keepAlive { return }
@@ -381,160 +381,6 @@ package final class HTTP3Session: HTTPStreamSession {
             // Like a rejection, but a request that has an answer was processed.
             end(slot, streams[slot].reset(.requestRejected), code: .requestCancelled)
         }
-    }
-
-    // MARK: Requests
-
-    package func submit(_ request: HTTPStreamRequest) throws(HTTPStreamRequestError) -> Int64 {
-        try submit(request, isEarly: false)
-    }
-
-    /// - Parameter isEarly: Whether it may be sent as early data, which an attacker may replay. If the server rejects
-    ///   early data, the stream is closed as refused, and its number may be used again.
-    package func submit(_ request: HTTPStreamRequest, isEarly: Bool) throws(HTTPStreamRequestError) -> Int64 {
-        guard let session, allowsRequests(isEarly: isEarly) else { throw .notAllowed }
-        let slot = freeSlots.popLast() ?? streams.count
-        var handle: OpaquePointer?
-        var number: Int64 = -1
-        defer { if number < 0, slot < streams.count { freeSlots.append(slot) } }
-        number = try encoder.withFields(of: request) { fields in
-            // Both are laid out as nghttp2 and nghttp3 have it, which is the same.
-            let fields = UnsafeRawBufferPointer(fields).assumingMemoryBound(to: cl3_field.self)
-            return cl3_submit(session, fields.baseAddress, fields.count, slot, request.hasBody, &handle)
-        }
-        guard number >= 0, let handle else { throw .notAllowed }
-        let stream = HTTP3Stream(number: number, handle: handle, window: configuration.windows.initialStream)
-        if slot < streams.count { streams[slot] = stream } else { streams.append(stream) }
-        slots[number] = slot
-        budget.addRequest()
-        mayHaveOutput = true
-        if !isBusy { adaptKeepAlive() }
-        return number
-    }
-
-    /// A body for which `HTTPStreamBodyRead.later` was returned has more bytes.
-    package func resumeBody(of stream: Int64) {
-        guard let session = usable, let slot = slots[stream] else { return }
-        cl3_resume(session, streams[slot].handle)
-        mayHaveOutput = true
-    }
-
-    /// The reader has consumed so many bytes of a body. The stream may be closed already.
-    ///
-    /// Opens the windows of the stream and of the connection, which may grow by `StreamWindowSizes`.
-    package func consumed(_ count: Int, on stream: Int64) {
-        guard let slot = slots[stream] else {
-            guard let left = lingering[stream] else { return }
-            let taken = min(max(count, 0), left)
-            lingering[stream] = taken < left ? left &- taken : nil
-            unread &-= taken
-            return returnToConnection()
-        }
-        let taken = streams[slot].window.consumed(count)
-        if taken == 0 { return }
-        unread &-= taken
-        if let session = usable, !streams[slot].hasEnded, !streams[slot].isMuted {
-            let before = streams[slot].window.size
-            let size = growth.grow(&streams[slot].window, upTo: configuration.windows.maximumStream) ?? before
-            cl3_extend_stream(session, streams[slot].handle, UInt64(taken &+ size &- before))
-            mayHaveOutput = true
-        }
-        returnToConnection()
-    }
-
-    /// Resets a stream. Only `closed` is reported after that, and its bytes need not be consumed.
-    ///
-    /// If the stream is closed already, its unread bytes are dropped.
-    package func reset(_ stream: Int64, code: HTTP3ErrorCode = .requestCancelled) {
-        if let slot = slots[stream] {
-            end(slot, .cancelled, code: code)
-        } else if let left = lingering.removeValue(forKey: stream) {
-            unread &-= left
-            returnToConnection()
-        }
-    }
-
-    package func setPriority(urgency: Int, isIncremental: Bool, of stream: Int64) {
-        guard let session = usable, let slot = slots[stream] else { return }
-        cl3_set_priority(session, streams[slot].handle, UInt32(min(max(urgency, 0), 7)), isIncremental)
-        mayHaveOutput = true
-    }
-
-    // MARK: Streams
-
-    /// Reports only the end of a stream from now on, for this reason unless there is an earlier one.
-    func end(_ slot: Int, _ failure: HTTPStreamFailure, code: HTTP3ErrorCode) {
-        if let session = usable { cl3_reset(session, streams[slot].handle, code.rawValue) }
-        mute(slot, failure)
-    }
-
-    func mute(_ slot: Int, _ failure: HTTPStreamFailure) {
-        if streams[slot].isMuted { return }
-        streams[slot].isMuted = true
-        budget.addCancelledWindow(streams[slot].window.size)
-        if streams[slot].failure == nil, !streams[slot].hasEnded { streams[slot].failure = failure }
-        unread &-= streams[slot].window.consumed(streams[slot].window.unread)
-        ending.append(streams[slot].number)
-        mayHaveOutput = true
-        returnToConnection()
-    }
-
-    /// Reports the pending ends. Called after the libraries have returned.
-    func tellEnds() {
-        while error == nil, !failsAfterwards, !ending.isEmpty {
-            let numbers = ending
-            ending = []
-            for number in numbers {
-                guard let slot = slots[number], let session else { continue }
-                let stream = streams[slot]
-                noteLength(on: slot)
-                cl3_detach(session, stream.handle)
-                release(slot)
-                observer?.closed(number, with: stream.end)
-            }
-        }
-    }
-
-    func streamClosed(on slot: Int) {
-        let stream = streams[slot]
-        noteLength(on: slot)
-        release(slot)
-        observer?.closed(stream.number, with: stream.end)
-    }
-
-    func earlyDataWasRejected() {
-        for (number, slot) in slots.sorted(by: { $0.key < $1.key }) {
-            let failure = streams[slot].failure ?? .refused
-            release(slot)
-            observer?.closed(number, with: failure)
-        }
-        ending = []
-    }
-
-    /// Keeps the received length of a stream while it is reported as closed.
-    private func noteLength(on slot: Int) {
-        let number = streams[slot].number
-        closing = (number, receivedBodyFrameBytes(on: number))
-    }
-
-    /// Frees the slot of a stream. Its unread bytes must still be consumed.
-    private func release(_ slot: Int) {
-        let number = streams[slot].number
-        if streams[slot].window.unread > 0 { lingering[number] = streams[slot].window.unread }
-        growth.takeBack(streams[slot].window)
-        slots[number] = nil
-        streams[slot].number = -1
-        freeSlots.append(slot)
-    }
-
-    /// Opens the connection's window again, unless too many bytes are unread.
-    func returnToConnection() {
-        guard let session = usable else { return }
-        let held = max(0, unread &- configuration.windows.maximumUnread)
-        if unreturned <= held { return }
-        cl3_extend_connection(session, UInt64(unreturned &- held))
-        unreturned = held
-        mayHaveOutput = true
     }
 }
 
