@@ -72,6 +72,12 @@ extension HTTPLoad {
 
     // MARK: Redirects
 
+    /// The number of redirects that the task has followed: those of its earlier loads, and of this one.
+    package var redirectCount: Int {
+        get { redirect.count }
+        set { redirect = RedirectStage(after: newValue) }
+    }
+
     /// True if the response is a redirect, which is followed, passed to the client, or ends the load.
     func handleRedirect(_ response: LoadResponse) -> Bool {
         guard response.head.status / 100 == 3 else { return false }

@@ -4,7 +4,10 @@ internal import LoadingSemantics
 
 /// Follows redirects: makes the next request from a 3xx response, and counts the redirects.
 struct RedirectStage {
-    private(set) var count = 0
+    private(set) var count: Int
+
+    /// - Parameter count: The number of redirects that the task has followed before.
+    init(after count: Int = 0) { self.count = count }
 
     /// The target of a redirect.
     enum Target {

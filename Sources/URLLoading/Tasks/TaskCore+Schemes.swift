@@ -23,6 +23,7 @@ extension TaskCore {
             let request = try loadRequest(request, body: body, mayBeFTP: !isRedirect && mayLoadFTP(request))
             let load = HTTPLoad(request, in: core.environment, destination: destination, log: log, client: self)
             if case .upload(_, let stopped) = kind { load.makeResumable(stopped) }
+            if isRedirect { load.redirectCount = redirectCount }
             return load
         } catch {
             guard !isRedirect, let source = try source(of: request) else { throw error }
@@ -205,8 +206,9 @@ extension TaskCore {
                 if claimed == nil, load is HTTPLoad {
                     return load.answerRedirect(try loadRequest(request, body: body))
                 }
-                changesOfLoader += 1
-                if changesOfLoader > RedirectRules.limit { throw .tooManyRedirects }
+                // An `HTTPLoad` has counted this redirect already.
+                redirectCount = (load as? HTTPLoad)?.redirectCount ?? redirectCount + 1
+                if redirectCount > RedirectRules.limit { throw .tooManyRedirects }
                 let next = try makeLoad(
                     of: request, carrying: body, claimedBy: claimed, isRedirect: true)
                 load.abandon()

@@ -118,8 +118,8 @@ final class TaskCore: Delivery, Callout, @unchecked Sendable {
     var isAwaitingLoad = false
     /// Whether a custom protocol loads the task. Its pieces are delivered unmerged.
     var isLoadedByProtocol = false
-    /// The number of redirects between loaders.
-    var changesOfLoader = 0
+    /// The number of redirects that led to the current load. An `HTTPLoad` counts on from there.
+    var redirectCount = 0
     /// The header fields of the configuration that a redirect has removed.
     @exclusivity(unchecked) var droppedFields: [String] = []
     /// The challenge that the delegates have not answered.

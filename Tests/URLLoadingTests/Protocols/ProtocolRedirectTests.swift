@@ -164,6 +164,24 @@ import Testing
         #expect(circle.calls.events.count { $0 == "start" } == 21)
     }
 
+    // the redirects of both count together
+    @Test("a circle of a server and a protocol") func aCircleOfAServerAndAProtocol() async throws {
+        let target = Watched(URL(fileURLWithPath: "/"))
+        let half = ScriptedProtocol.script { $0.redirect(to: target.current) }
+        let server = try ScriptedServer.answering { request in
+            .redirect(to: request.target == "/first" ? "/second" : half.url().absoluteString)
+        }
+        defer { server.stop() }
+        target.withValue { $0 = server.url("/first") }
+        let error = await #expect(throws: URLError.self) {
+            try await URLSession { $0.usesScripts() }.data(from: server.url("/first"))
+        }
+        #expect(error?.code == .httpTooManyRedirects)
+        // Three redirects in each turn.
+        #expect(server.requests.count == 14)
+        #expect(half.calls.events.count { $0 == "start" } == 7)
+    }
+
     // R-27, T-5: cancelled without an answer
     @Test("cancelling while the delegate is asked") func cancellingWhileTheDelegateIsAsked() async throws {
         let start = script(to: try #require(URL(string: "mock://nowhere/")))
