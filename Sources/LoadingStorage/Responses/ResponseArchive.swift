@@ -16,6 +16,8 @@ package final class ResponseArchive {
     private var uses: [Int64] = []
     /// Entries that were removed, or could not be replaced, while the index could not be written. Lookups skip them.
     private var removals = Removals()
+    /// Whether the capacity was lowered, and excess entries are not evicted yet.
+    private var mustEvict = false
     /// The generation of the index in which orphaned files were removed last.
     private var orphansRemoved: Int?
     /// Why body files cannot be written.
@@ -348,9 +350,8 @@ package final class ResponseArchive {
         set {
             let isLess = newValue < capacityInBytes
             capacityInBytes = max(0, newValue)
-            guard isLess, index.exists else { return }
-            _ = write { (index, removedFiles) throws(StorageFailure) in try evict(toFit: 0, in: index, &removedFiles) }
-            index.purgeRemoved()
+            if isLess, index.exists { mustEvict = true }
+            if mustEvict { flush() }
         }
     }
 
@@ -419,8 +420,10 @@ package final class ResponseArchive {
         for name in removedFiles { bodies.remove(name) }
         uses = []
         let hasForgotten = removals.everything
+        let hasEvicted = mustEvict
         removals = Removals()
-        if hasForgotten { index.purgeRemoved() }
+        mustEvict = false
+        if hasForgotten || hasEvicted { index.purgeRemoved() }
         if hasForgotten || orphansRemoved != index.generation { removeOrphans() }
         return result
     }
@@ -428,7 +431,7 @@ package final class ResponseArchive {
     /// Retries pending changes. Returns true if none wait any more.
     @discardableResult
     package func flush() -> Bool {
-        if uses.isEmpty, removals.isEmpty { return true }
+        if uses.isEmpty, removals.isEmpty, !mustEvict { return true }
         return write { (_, _) throws(StorageFailure) in } != nil
     }
 
@@ -445,6 +448,7 @@ package final class ResponseArchive {
             try index.run("UPDATE responses SET used = ? WHERE id = ?", [.integer(use), .integer(number)])
             use &+= 1
         }
+        if mustEvict { try evict(toFit: 0, in: index, &removedFiles) }
     }
 
     /// A counter, because clocks jump.

@@ -450,6 +450,20 @@ import Testing
         #expect(scene.messages.events.last == .writableAgain(path: file))
     }
 
+    // CACHE-24
+    @Test("a lower capacity applies as soon as the index can be written", arguments: [0, 25_000])
+    func lowerCapacityOfALockedIndex(capacity: Int64) throws {
+        let archive = archive()
+        for number in 0..<3 { #expect(store(archive, number, 20_000)) }
+        let other = try Database(file)
+        try other.execute("BEGIN IMMEDIATE")
+        archive.capacity = capacity
+        try other.execute("COMMIT")
+        #expect(archive.flush())
+        #expect((0..<3).filter { body(self.archive(), $0) != nil } == (capacity == 0 ? [] : [2]))
+        #expect(self.archive().usage <= capacity)
+    }
+
     @Test("on a full disk", .enabled(if: SmallDisk.isAvailable, "no file system can be mounted")) func fullDisk() throws
     {
         let disk = try SmallDisk(size: 2_000_000)
