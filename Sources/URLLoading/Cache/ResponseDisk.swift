@@ -145,43 +145,45 @@ final class ResponseDisk: FlushedStore {
     /// - Parameters:
     ///   - loaded: Of a response that was loaded while another was stored. It does not replace a more recent one,
     ///     and is then removed from the memory of the cache too.
-    ///   - count: It is not stored if its key was removed from the cache since. Nil if that does not matter.
+    ///   - number: Its number among the waiting stores. It is not stored if its key was changed in memory since: the
+    ///     later change may have come to the disk first.
     func store(
         _ response: CachedURLResponse, for key: CacheKey, at time: Date, _ loaded: StoredResponse?,
-        unlessRemovedSince count: UInt64?, of cache: URLCache
+        as number: UInt64, of stores: WaitingStores, for cache: URLCache
     ) {
         isWritten.store(true, ordering: .relaxed)
-        let cache = loaded == nil && count == nil ? nil : cache
-        performCounted(response, key, keys) { archive in
-            // The removal may have come to the disk first.
-            if let count, cache?.wasRemoved(key, since: count) == true { return }
+        let cache = loaded == nil ? nil : cache
+        let isEnqueued = performCounted(response, key, keys) { archive in
+            guard stores.take(number, of: key) else { return }
             if let loaded, let stored = archive.entry(for: key)?.head.response, loaded.isOutdated(by: stored) {
                 cache?.remove(response, outdatedOnDisk: key)
                 return
             }
             if !archive.store(response, for: key, at: time) { archive.remove(key) }
         }
+        if !isEnqueued, stores.take(number, of: key) { remove([key]) }
     }
 
     /// Replaces the metadata of a stored response, if the stored one still has the same body.
     func replaceHead(of old: CachedURLResponse, with new: CachedURLResponse, for key: CacheKey) {
-        performCounted(new, key) { archive in
+        let isEnqueued = performCounted(new, key) { archive in
             guard let entry = archive.entry(for: key), entry.head.response == old.facts,
                 let head = ArchivedResponse(new)
             else { return }
             archive.update(entry, head)
         }
+        if !isEnqueued { remove([key]) }
     }
 
-    /// Enqueues an operation that keeps a response in memory until then. If too much is pending, only removes the key's
-    /// response.
+    /// Enqueues an operation that keeps a response in memory until then. Returns false if too much is pending: then the
+    /// key's response is only to be removed.
     ///
     /// - Parameter keys: Nil if the operation adds no key.
     private func performCounted(
         _ response: CachedURLResponse, _ key: CacheKey, _ keys: StoredKeys? = nil,
         _ work: @escaping @Sendable (ResponseArchive) -> Void
-    ) {
-        if waiting.load(ordering: .relaxed) > Self.mostWaiting { return remove([key]) }
+    ) -> Bool {
+        if waiting.load(ordering: .relaxed) > Self.mostWaiting { return false }
         let size = ResponseMemory.size(of: response, key: key.text)
         waiting.add(size, ordering: .relaxed)
         // Before the write, so that no lookup misses it.
@@ -196,6 +198,7 @@ final class ResponseDisk: FlushedStore {
             waiting.subtract(size, ordering: .relaxed)
         }
         removals.close()
+        return true
     }
 
     func remove(_ keys: [CacheKey]) {

@@ -24,6 +24,8 @@ open class URLCache: NSObject, @unchecked Sendable {
     @exclusivity(unchecked) private var lookups: [String: Lookups] = [:]
     /// Guarded by `lock`.
     @exclusivity(unchecked) private var changes = CacheChanges()
+    /// Changed with the lock held, so that it has the order of the changes in memory.
+    private let waitingStores = WaitingStores()
     /// Nil for the default directory.
     private let directory: StorageDirectory?
 
@@ -137,6 +139,7 @@ open class URLCache: NSObject, @unchecked Sendable {
     open func removeAllCachedResponses() {
         change { memory in
             changes.noteRemovalOfAll()
+            waitingStores.removeAll()
             memory.removeAll()
         }?.removeAll()
     }
@@ -145,6 +148,7 @@ open class URLCache: NSObject, @unchecked Sendable {
     open func removeCachedResponses(since date: Date) {
         change { memory in
             changes.noteRemovalOfAll()
+            waitingStores.removeAll(since: date)
             memory.removeAll(since: date)
         }?.removeAll(since: date)
     }
@@ -251,6 +255,8 @@ extension URLCache {
         // Nil unless another response was stored during the load.
         var loaded: StoredResponse?
         var (isOutdated, removesOlder) = (false, false)
+        // Set if it is to be stored on disk.
+        var number: UInt64?
         // Properties of subclasses are the program's code, so they are read outside the lock.
         let size = ResponseMemory.size(of: response, key: key.text)
         let disk = change([key]) { memory in
@@ -263,7 +269,10 @@ extension URLCache {
                     : changes.includeInvalidation(of: key, since: count)
                 // What has survived the removal is older than this response.
                 removesOlder = isOutdated && !isReplaced
-                if removesOlder { memory.remove(key.text) }
+                if removesOlder {
+                    waitingStores.remove([key])
+                    memory.remove(key.text)
+                }
                 if let loaded, let stored = memory.response(for: key.text)?.recordedFacts,
                     loaded.isOutdated(by: stored)
                 {
@@ -272,6 +281,11 @@ extension URLCache {
             }
             if isOutdated { return }
             changes.note(stored: key)
+            if tiers.contains(.disk), diskLimit > 0 {
+                number = waitingStores.add(key, at: now)
+            } else {
+                waitingStores.remove([key])
+            }
             if tiers.contains(.memory) {
                 memory.store(response, for: key.text, size: size, at: now)
             } else {
@@ -282,9 +296,8 @@ extension URLCache {
             if removesOlder { disk?.remove([key]) }
             return
         }
-        if tiers.contains(.disk) {
-            disk?.store(
-                response, for: key, at: now, loaded, unlessRemovedSince: checksRemovals ? count : nil, of: self)
+        if let number {
+            disk?.store(response, for: key, at: now, loaded, as: number, of: waitingStores, for: self)
         } else {
             // The response on disk is older, or can be loaded again.
             disk?.remove([key])
@@ -432,6 +445,7 @@ extension URLCache {
     private func remove(_ keys: [CacheKey], _ note: (inout CacheChanges) -> Void) {
         change(keys) { memory in
             note(&changes)
+            waitingStores.remove(keys)
             for key in keys { memory.remove(key.text) }
         }?.remove(keys)
     }
