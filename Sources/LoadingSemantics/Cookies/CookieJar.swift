@@ -135,6 +135,36 @@ package struct CookieJar: Sendable {
         take { condition($0.stored.cookie) }
     }
 
+    /// Replaces the cookies that expire with those of a file. The ones that stay keep their places in the order of use,
+    /// which decides about eviction, and in that of creation.
+    ///
+    /// - Returns: The outcome of each cookie of the file.
+    package mutating func replaceExpiring(with cookies: [Cookie], at now: Double) -> [CookieOutcome] {
+        var known: [CookieIdentity: Entry] = [:]
+        for entry in sites.values.joined() where entry.stored.cookie.expires != nil {
+            known[entry.stored.cookie.identity] = entry
+        }
+        _ = removeAll { $0.expires != nil }
+        var outcomes: [CookieOutcome] = []
+        outcomes.reserveCapacity(cookies.count)
+        for cookie in cookies {
+            outcomes.append(insert(cookie, at: now))
+            if let entry = known[cookie.identity] { restorePlaces(of: entry) }
+        }
+        return outcomes
+    }
+
+    private mutating func restorePlaces(of old: Entry) {
+        let identity = old.stored.cookie.identity
+        guard let index = sites.index(forKey: key(of: identity)),
+            let position = position(of: identity, fingerprint: old.stored.fingerprint, at: index)
+        else { return }
+        let new = sites.values[index][position].stored
+        sites.values[index][position] = Entry(
+            stored: StoredCookie(new.cookie, fingerprint: new.fingerprint, order: old.stored.order),
+            lastUse: old.lastUse)
+    }
+
     /// Removes expired cookies.
     package mutating func removeExpired(at now: Double) -> [CookieIdentity] { removeAll { $0.isExpired(at: now) } }
 }

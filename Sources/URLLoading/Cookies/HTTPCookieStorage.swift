@@ -411,15 +411,12 @@ extension CookieJar: RecordMemory {
     func persistent(at now: Double) -> [Cookie] { all(at: now).filter { $0.expires != nil } }
 
     mutating func replacePersistent(with records: [Cookie], at now: Double) -> [RecordChange<Cookie>] {
-        _ = removeAll { $0.expires != nil }
-        var changes: [CookieChange] = []
-        for cookie in records {
-            switch insert(cookie, at: now) {
-            case .stored(_, let evicted): changes += evicted.map { .removed($0) }
-            case .nothing, .refused, .removed: changes.append(.removed(cookie.identity))
+        zip(records, replaceExpiring(with: records, at: now)).flatMap { cookie, outcome -> [CookieChange] in
+            switch outcome {
+            case .stored(_, let evicted): evicted.map { .removed($0) }
+            case .nothing, .refused, .removed: [.removed(cookie.identity)]
             }
         }
-        return changes
     }
 }
 

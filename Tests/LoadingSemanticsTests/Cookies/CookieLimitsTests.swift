@@ -86,6 +86,29 @@ import Testing
         #expect(jar.cookies(for: used, at: 20_000).count == 1)
     }
 
+    // COOK-20: what another process has stored is read anew
+    @Test("A jar that is read anew keeps the order of use and of creation")
+    func orderOfUse() throws {
+        var jar = CookieJar(limits: CookieLimits(site: 4, total: 100))
+        let request = CookieRequest(try HTTPURL("https://example.com/"))
+        for name in ["used", "b", "c", "session"] {
+            _ = jar.receive("\(name)=1" + (name == "session" ? "" : "; Max-Age=60"), from: request, at: 0)
+        }
+        let all = jar.all(at: 0)
+        _ = jar.cookies(for: CookieRequest(try HTTPURL("https://example.com/")), at: 0)
+        _ = jar.receive("b=2; Max-Age=60", from: request, at: 0)
+        _ = jar.receive("used=2; Max-Age=60", from: request, at: 0)
+        // The file has them in another order.
+        let outcomes = jar.replaceExpiring(with: all.filter { $0.name != "session" }.reversed(), at: 0)
+        #expect(outcomes.map(evicted) == [[], [], []])
+        #expect(jar.all(at: 0).map(\.name) == ["used", "b", "c", "session"])
+        // "c" was used before the session cookie, and that one before the others.
+        let first = jar.receive("d=1", from: request, at: 0)
+        #expect(evicted(first) == ["c"])
+        let second = jar.receive("e=1", from: request, at: 0)
+        #expect(evicted(second) == ["session"])
+    }
+
     @Test("Evictions are reported, so that a copy can follow", arguments: 0..<20 as Range<UInt64>)
     func copies(seed: UInt64) throws {
         var random = SeededNumbers(seed: seed)
