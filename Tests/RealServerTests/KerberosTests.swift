@@ -176,7 +176,7 @@ import URLLoading
     // TLS-7, AUTH-19: what was begun in the clear is not gone on with there
     @Test("a conversation ends when its host becomes known to want secure connections")
     func aConversationEndsWhenItsHostBecomesSecure() async throws {
-        /// Has the host become known when the request goes out that begins the conversation.
+        /// Has the host become known before the request that ends the conversation.
         final class Cookies: HTTPCookieStorage, @unchecked Sendable {
             let hosts = HSTSStore(suffixes: .topLevelDomains, preload: HSTSPreload())
             let asked = EventRecorder<String>()
@@ -185,7 +185,7 @@ import URLLoading
                 _ task: URLSessionTask, completionHandler: @escaping @Sendable ([HTTPCookie]?) -> Void
             ) {
                 asked.record(task.currentRequest?.url?.scheme ?? "")
-                if asked.count == 2, let url = try? HTTPURL("https://localhost/") {
+                if asked.count == 3, let url = try? HTTPURL("https://localhost/") {
                     hosts.note(HTTPFields([("Strict-Transport-Security", "max-age=1000")]), from: url, isTrusted: true)
                 }
                 completionHandler(nil)
@@ -207,7 +207,7 @@ import URLLoading
         #expect(error?.failingURL?.scheme == "https")
         session.invalidateAndCancel()
         server.stop()
-        #expect(cookies.asked.events == ["http", "http", "https"])
+        #expect(cookies.asked.events == ["http", "http", "http", "https"])
         // Numbers are in the order of the log, where the rejected handshake may come before the
         // second.
         let requests = server.log.filter { $0.contains("/ntlm/") }.map { $0.split(separator: " ", maxSplits: 1) }

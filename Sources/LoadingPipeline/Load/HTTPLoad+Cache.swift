@@ -30,7 +30,7 @@ extension HTTPLoad {
             PendingLookup(on: environment.loop) { [self] contents in
                 guard passes(.cacheLookup) else { return }
                 cache.contents = contents
-                advance()
+                advanceAfterWait()
             })
     }
 

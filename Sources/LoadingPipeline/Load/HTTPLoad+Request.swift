@@ -40,7 +40,7 @@ extension HTTPLoad {
             PendingLookup(on: environment.loop) { [self] field in
                 guard passes(.cookies) else { return }
                 cookies = field
-                advance()
+                advanceAfterWait()
             })
     }
 
@@ -64,7 +64,7 @@ extension HTTPLoad {
         withBody { [weak self] body in
             guard let self, passes(.requestBody) else { return }
             prepared?.body = body
-            advance()
+            advanceAfterWait()
         }
     }
 
@@ -129,7 +129,7 @@ extension HTTPLoad {
             search = nil
             noteActivity()
             go(by: route)
-            advance()
+            advanceAfterWait()
         }
     }
 

@@ -245,6 +245,16 @@ package final class HTTPLoad: Load, LoopTimerTarget {
         }
     }
 
+    /// Runs the stages after one that had to wait (RFC 6797 §8.3).
+    func advanceAfterWait() {
+        var upgraded = request
+        if environment.transportSecurity.upgrade(&upgraded), machine.receive(.becomesSecure) {
+            cookies = nil
+            cache.begin()
+        }
+        advance()
+    }
+
     /// Completes a stage that had to wait. False if the load is no longer at this stage.
     func passes(_ stage: LoadMachine.Stage) -> Bool {
         guard machine.receive(.passed(stage)) else { return false }

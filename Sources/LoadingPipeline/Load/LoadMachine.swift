@@ -73,6 +73,8 @@ struct LoadMachine: Equatable {
         /// The exchange has ended without a result while the load is suspended. `resume` starts another, with the cookies,
         /// the stored response and the knowledge of hosts of that time.
         case givesUpExchange
+        /// During a wait the host has become one that requires secure connections. The request is prepared anew.
+        case becomesSecure
         case suspend
         case resume
         /// The load enters this stage and waits for an answer.
@@ -136,6 +138,9 @@ struct LoadMachine: Equatable {
             enter(.uploadPause)
         case .givesUpExchange:
             guard stage == .proxyResolution || stage == .exchange else { return false }
+            enter(.transportSecurity)
+        case .becomesSecure:
+            guard (Stage.cacheLookup...Stage.exchange).contains(stage), !isRunning else { return false }
             enter(.transportSecurity)
         case .suspend:
             guard !isSuspended else { return false }

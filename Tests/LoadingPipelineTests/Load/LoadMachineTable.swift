@@ -14,8 +14,8 @@ enum LoadMachineTable {
 
     /// The cases of `Input`, without their values.
     private enum Kind: CaseIterable {
-        case start, passed, losesRoute, pauses, givesUpExchange, suspend, resume, asks, acceptsResponse, dropsChallenge,
-            deliversParts
+        case start, passed, losesRoute, pauses, givesUpExchange, becomesSecure, suspend, resume, asks, acceptsResponse,
+            dropsChallenge, deliversParts
         case responseEnds, fetchesAgain, completes, fails, ends
 
         /// Has no other use than that a new case of `Input` is missed here.
@@ -27,6 +27,7 @@ enum LoadMachineTable {
                 case .losesRoute: .losesRoute
                 case .pauses: .pauses
                 case .givesUpExchange: .givesUpExchange
+                case .becomesSecure: .becomesSecure
                 case .suspend: .suspend
                 case .resume: .resume
                 case .asks: .asks
@@ -49,6 +50,7 @@ enum LoadMachineTable {
             case .losesRoute: [.losesRoute]
             case .pauses: [.pauses]
             case .givesUpExchange: [.givesUpExchange]
+            case .becomesSecure: [.becomesSecure]
             case .suspend: [.suspend]
             case .resume: [.resume]
             case .asks: Stage.allCases.map { .asks($0) }

@@ -112,6 +112,18 @@ import Testing
         #expect(machine.next() == .transportSecurity)
     }
 
+    // TLS-7
+    @Test("a request whose host becomes secure during a wait is prepared anew", arguments: [false, true])
+    func secured(isSuspended: Bool) {
+        for stage in [LoadMachine.Stage.cookies, .cacheLookup, .requestBody, .proxyResolution] {
+            var machine = Self.machine(at: stage)
+            if isSuspended { machine.receive(.suspend) }
+            machine.receive(.passed(stage))
+            machine.receive(.becomesSecure)
+            #expect(machine.stage == .transportSecurity)
+        }
+    }
+
     @Test("where a question is withdrawn the exchange is not begun once more") func withdrawn() {
         var machine = Self.machine(at: .exchange)
         machine.receive(.asks(.challenge))

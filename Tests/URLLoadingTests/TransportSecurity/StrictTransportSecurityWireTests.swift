@@ -131,6 +131,37 @@ import URLLoading
         #expect(server.connections.map { $0.handshake != nil } == [false, true, true])
     }
 
+    // TLS-7, RFC 6797 §8.3
+    @Test("a request that waits for its cookies while its host becomes known is secure")
+    func aHostThatBecomesKnownDuringAWait() async throws {
+        final class Cookies: HTTPCookieStorage, @unchecked Sendable {
+            let hosts = HSTSStore(suffixes: .topLevelDomains, preload: HSTSPreload())
+            let asked = EventRecorder<String>()
+
+            override func getCookiesFor(
+                _ task: URLSessionTask, completionHandler: @escaping @Sendable ([HTTPCookie]?) -> Void
+            ) {
+                asked.record(task.currentRequest?.url?.scheme ?? "")
+                if let url = try? HTTPURL("https://localhost/") {
+                    hosts.note(HTTPFields([("Strict-Transport-Security", "max-age=1000")]), from: url, isTrusted: true)
+                }
+                completionHandler(nil)
+            }
+        }
+        let server = try server()
+        defer { server.stop() }
+        let cookies = Cookies()
+        let session = URLSession {
+            $0.httpCookieStorage = cookies
+            $0.hsts = cookies.hosts
+        }
+        defer { session.invalidateAndCancel() }
+        let (data, response) = try await session.data(from: url(server, scheme: "http"))
+        #expect(String(decoding: data, as: UTF8.self) == "/ -")
+        #expect(try response.url == url(server))
+        #expect(cookies.asked.events == ["http", "https"])
+    }
+
     // RFC 6797 §8.1: any response counts, whatever its status
     @Test("which responses set HSTS", arguments: ["/", "/missing", "/redirect"])
     func whichResponsesSetHSTS(path: String) async throws {
