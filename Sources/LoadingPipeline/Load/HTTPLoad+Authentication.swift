@@ -125,6 +125,20 @@ extension HTTPLoad: AuthenticatorOwner {
         heldConnection = nil
     }
 
+    /// Whether the request can be sent as it is. It cannot if the connection that was held for it was closed while the
+    /// load waited, for example for a store. It is then prepared anew, if its authentication begins anew on another
+    /// connection, or the load ends.
+    func keepsHeldConnection() -> Bool {
+        guard let held = heldConnection else { return true }
+        if held.stream.isShared ? !held.stream.isClosed : held.stream.confirm() { return true }
+        releaseHeldConnection()
+        if held.isBeginning { return true }
+        // A fallback proxy might send other users' requests over its connections.
+        if serverAuthenticator?.isConversing == true { authenticationRoute = held.route }
+        if beginsAnew() { giveUpExchange() } else { end(.networkConnectionLost) }
+        return false
+    }
+
     /// The fields that carry steps of a connection-based authentication. A request omits them on a connection of this
     /// user that other requests have used. That connection may already be authenticated, and some servers refuse a
     /// second authentication.

@@ -141,6 +141,7 @@ extension HTTPLoad {
     // MARK: Exchange
 
     func beginExchange() {
+        guard keepsHeldConnection() else { return }
         // The previous stages have set both.
         guard var sent = prepared.take(), let route = route.take() else { return end(.cannotConnectToHost) }
         uploading?.mark(&sent, to: request.url)

@@ -139,4 +139,53 @@ import URLLoading
         let last = server.recorded.events.suffix(3).map { $0.split(separator: " ").dropFirst().joined(separator: " ") }
         #expect(last == ["POST - 1000", "POST 1 1000", "POST 3 1000"])
     }
+
+    // AUTH-19, COOK-17: a server does not wait for the next step for ever
+    @Test("a connection that is closed while the next step waits for cookies") func closedDuringAWait() async throws {
+        final class Cookies: HTTPCookieStorage, @unchecked Sendable {
+            let asked = EventRecorder<URL?>()
+            let isAwaited = Signal("the last step waits for cookies")
+            let isClosed = Signal("the connection is closed")
+
+            override func getCookiesFor(
+                _ task: URLSessionTask, completionHandler: @escaping @Sendable ([HTTPCookie]?) -> Void
+            ) {
+                asked.record(task.currentRequest?.url)
+                if asked.count == 3 {
+                    isAwaited.fire()
+                    try? isClosed.wait()
+                }
+                completionHandler(nil)
+            }
+        }
+        let (cookies, recorded) = (Cookies(), EventRecorder<String>())
+        let server = try ScriptedServer { connection in
+            while let request = try connection.nextRequest() {
+                let message = NTLMAuthResponder.message(request["Authorization"])
+                recorded.record(message.map { "\($0)" } ?? "-")
+                try connection.send(NTLMAuthResponder().answer(request), to: request)
+                if message == 1, connection.index == 0 {
+                    try connection.wait(for: cookies.isAwaited)
+                    connection.close()
+                    return cookies.isClosed.fire()
+                }
+            }
+        }
+        defer { server.stop() }
+        let delegate = RecordingDelegate()
+        let asked = Watched(0)
+        delegate.challenge = { _, reply in
+            asked.withValue { $0 += 1 }
+            reply(.useCredential, NTLMAuthResponder.credential)
+        }
+        let session = URLSession(delegate) {
+            $0.urlCache = nil
+            $0.httpCookieStorage = cookies
+        }
+        defer { session.invalidateAndCancel() }
+        let data = try await session.data(from: server.url("/")).0
+        #expect(String(decoding: data, as: UTF8.self) == "in /")
+        #expect(recorded.events == ["-", "1", "-", "1", "3"])
+        #expect(asked.current == 1)
+    }
 }
