@@ -25,13 +25,39 @@ extension HTTPLoad {
     }
 
     /// The lookup of the stored response that the load waits for.
-    package func makeContentsLookup() -> PendingLookup<CacheContents> {
-        awaiting(
+    ///
+    /// - Parameter contents: What counts if there is no answer in time; nil to wait for it.
+    package func makeContentsLookup(orElse contents: CacheContents? = nil) -> PendingLookup<CacheContents> {
+        if let contents {
+            let loop = environment.loop
+            let timer = LoopTimer()
+            dropLookupDeadline()
+            lookupDeadline = (timer, contents)
+            loop.arm(timer, at: loop.now &+ loop.limits.cacheLookup, for: self)
+        }
+        return awaiting(
             PendingLookup(on: environment.loop) { [self] contents in
+                dropLookupDeadline()
                 guard passes(.cacheLookup) else { return }
                 cache.contents = contents
                 advanceAfterWait()
             })
+    }
+
+    func dropLookupDeadline() {
+        guard let timer = lookupDeadline?.timer else { return }
+        lookupDeadline = nil
+        environment.loop.disarm(timer)
+    }
+
+    /// The disk has not answered in time.
+    func lookupDeadlineCame() {
+        guard let contents = lookupDeadline?.contents else { return }
+        dropLookupDeadline()
+        guard passes(.cacheLookup) else { return }
+        storeLookup?.withdraw()
+        cache.contents = contents
+        advanceAfterWait()
     }
 
     /// Completes the request except for its body, and applies the cache's decision.

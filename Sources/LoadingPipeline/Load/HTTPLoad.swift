@@ -40,6 +40,8 @@ package final class HTTPLoad: Load, LoopTimerTarget {
     var credentialLookup: PendingLookup<ProposedCredential?>?
     /// The pending lookup in a store before the request is sent.
     @exclusivity(unchecked) var storeLookup: (any WithdrawableLookup)?
+    /// Ends the wait for a stored response, with what counts as stored then.
+    @exclusivity(unchecked) var lookupDeadline: (timer: LoopTimer, contents: CacheContents)?
     /// The value of the `Cookie` field; nil without cookies.
     @exclusivity(unchecked) var cookies: String?
     @exclusivity(unchecked) var cache = CacheStage()
@@ -287,6 +289,7 @@ package final class HTTPLoad: Load, LoopTimerTarget {
     }
 
     package func timerFired(_ timer: LoopTimer) {
+        if timer === lookupDeadline?.timer { return lookupDeadlineCame() }
         let now = environment.loop.now
         if idleTimeIsRunning {
             if !request.body.isNone, exchange?.hasProgressed() == true { noteActivity() }
@@ -339,6 +342,7 @@ package final class HTTPLoad: Load, LoopTimerTarget {
         releaseHeldConnection()
         credentialLookup?.withdraw()
         storeLookup?.withdraw()
+        dropLookupDeadline()
         sink.dropBacklog()
     }
 

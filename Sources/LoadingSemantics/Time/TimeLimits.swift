@@ -259,6 +259,9 @@ package struct TimeLimits: Sendable, Equatable {
     package var longestCookieLifetime = 400 * 86_400.0
     /// Interval of the checks for changes that other processes made to a store. Seconds. Decision.
     package var storeCheck = 1
+    /// How long a load waits for its stored response on disk. Decision: longer than a busy disk takes, and the server can
+    /// answer too; a disk may hang for hours.
+    package var cacheLookup = seconds(3)
     /// How long a database waits for another process, normally and after a failure. Milliseconds. Decision: loads wait
     /// for the result.
     package var databaseLock: Int32 = 2000

@@ -24,6 +24,10 @@ final class ResponseDisk: FlushedStore {
     private let isLooking = Atomic(false)
     /// The size of pending writes in bytes.
     private let waiting = Atomic<Int>(0)
+    /// The pending lookups of loads, and when the last of them was answered, or the first began to wait, in seconds of
+    /// the monotonic clock.
+    private let waitingLookups = Atomic<Int>(0)
+    private let lastAnswer = Atomic<Int>(0)
     /// What this process has stored in the folder, and how much of that this cache has.
     private let changes: FolderChanges
     private let ownChanges = Atomic<Int>(0)
@@ -122,11 +126,21 @@ final class ResponseDisk: FlushedStore {
         return now.tv_sec
     }
 
+    /// Whether no lookup has been answered for so long that loads wait for none. This also bounds their number.
+    var isStalled: Bool {
+        waitingLookups.load(ordering: .relaxed) > 0
+            && Self.now - lastAnswer.load(ordering: .relaxed)
+                >= Int(TimeLimits.standard.cacheLookup / TimeLimits.seconds(1))
+    }
+
     func find(_ key: CacheKey, _ answer: @escaping Answer) {
+        if waitingLookups.add(1, ordering: .relaxed).oldValue == 0 { lastAnswer.store(Self.now, ordering: .relaxed) }
         perform { [self] archive in
             let seen = changesOfOthers
             let found = response(for: key, in: archive)
             answer(found)
+            lastAnswer.store(Self.now, ordering: .relaxed)
+            waitingLookups.subtract(1, ordering: .relaxed)
             if keys.noteLookup(isVain: found == nil, in: archive) { seenChanges.store(seen, ordering: .relaxed) }
         }
     }

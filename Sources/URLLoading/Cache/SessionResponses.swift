@@ -27,9 +27,14 @@ final class SessionResponses: ResponseStore {
             case .found(let cached): return .now(CacheContents(cached, limit: limit, changeCount: count))
             case .none: return .now(CacheContents(entry: nil, limit: limit, changeCount: count))
             case .onDisk(let key, let disk):
-                let lookup = load.makeContentsLookup()
+                // With a policy that forbids loading, nothing else can answer.
+                let mayLoad = load.request.cachePolicy != .returnCacheDataDontLoad
+                let unknown = CacheContents(entry: nil, limit: limit, isLookedUp: false, changeCount: count)
+                let lookup = load.makeContentsLookup(orElse: mayLoad ? unknown : nil)
                 cache.lookUp(key, on: disk) { lookup.answer(CacheContents($0, limit: limit, changeCount: count)) }
                 return .later
+            case .unknown:
+                return .now(CacheContents(entry: nil, limit: limit, isLookedUp: false, changeCount: count))
             }
         }
         guard let object = task.dataTask else { return .now(nil) }

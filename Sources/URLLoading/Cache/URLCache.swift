@@ -342,6 +342,8 @@ extension URLCache {
         case found(CachedURLResponse)
         /// It can be looked up there.
         case onDisk(CacheKey, ResponseDisk)
+        /// The disk may hold one, and does not answer.
+        case unknown
         case none
     }
 
@@ -361,7 +363,7 @@ extension URLCache {
             return (.found(found), limit, count)
         }
         if let disk, onDisk == .outdated || onDisk == .listed && disk.mayHold(key) {
-            return (.onDisk(key, disk), limit, count)
+            return (disk.isStalled ? .unknown : .onDisk(key, disk), limit, count)
         }
         return (.none, limit, count)
     }

@@ -182,6 +182,40 @@ import Testing
         #expect(try body("/there", in: cache) == "there")
     }
 
+    // CACHE-24, CACHE-25: a hanging disk does not hold up loads that the server can answer
+    @Test("a load of what the disk may hold goes on without it", .timeLimit(.minutes(1))) func hanging() async throws {
+        let server = try ScriptedServer.answering { .text($0.path).with(field: "Cache-Control", "max-age=3600") }
+        defer { server.stop() }
+        let first = cache()
+        for path in ["/a", "/b"] {
+            let request = URLRequest(url: server.url(path))
+            let response = try #require(
+                HTTPURLResponse(url: server.url(path), statusCode: 200, httpVersion: nil, headerFields: nil))
+            first.storeCachedResponse(CachedURLResponse(response: response, data: Data("old".utf8)), for: request)
+        }
+        await flush(first)
+        let cache = cache()
+        let session = URLSession { $0.urlCache = cache }
+        defer { session.finishTasksAndInvalidate() }
+        func isUnknown(_ path: String) -> Bool {
+            let key = (try? HTTPURL(server.url(path).absoluteString)).flatMap { CacheKey(url: $0) }
+            if case .unknown = cache.knownResponse(for: key).0 { return true } else { return false }
+        }
+        let goOn = try await stop(cache)
+        #expect(!isUnknown("/a"))
+        // The first waits until the limit. Then the disk counts as stalled, and the second does not ask it.
+        #expect(try await session.data(from: server.url("/a")).0 == Data("/a".utf8))
+        #expect(isUnknown("/b"))
+        #expect(try await session.data(from: server.url("/b")).0 == Data("/b".utf8))
+        goOn.fire()
+        await flush(cache)
+        #expect(!isUnknown("/b"))
+        // What the server has sent is stored in place of the older response.
+        let other = self.cache()
+        let stored = ["/a", "/b"].map { other.cachedResponse(for: URLRequest(url: server.url($0)))?.data }
+        #expect(stored == [Data("/a".utf8), Data("/b".utf8)])
+    }
+
     // CACHE-24, CACHE-29
     @Test("loads go on while the disk stands still, and are served from memory")
     func loads() async throws {
