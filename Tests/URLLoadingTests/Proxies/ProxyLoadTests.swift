@@ -49,6 +49,34 @@ import URLLoading
         #expect(proxy.connectionCount == 1)
     }
 
+    // C-24, PROXY-1: a program that wants fewer connections than usual gets them
+    @Test("a proxy may have more connections than a host", arguments: [(6, 20), (2, 2)])
+    func connectionsToAProxy(limit: Int, most: Int) async throws {
+        let asked = Watched(0)
+        let proxy = try ScriptedServer.answering { request in
+            asked.withValue { $0 += 1 }
+            // The first response comes after so many requests.
+            try asked.wait(for: "\(most) requests") { $0 >= most ? () : nil }
+            return .text("for " + request.target)
+        }
+        defer { proxy.stop() }
+        let session = URLSession {
+            $0.urlCache = nil
+            $0.connectionProxyDictionary = http(proxy)
+            $0.httpMaximumConnectionsPerHost = limit
+        }
+        defer { session.invalidateAndCancel() }
+        try await withThrowingTaskGroup(of: Void.self) { group in
+            for number in 0..<20 {
+                group.addTask {
+                    #expect(try await text(session, "http://h\(number).test/") == "for http://h\(number).test/")
+                }
+            }
+            try await group.waitForAll()
+        }
+        #expect(proxy.connectionCount == most)
+    }
+
     // PROXY-2, PROXY-11
     @Test("proxy credentials are not sent to the server") func credentials() async throws {
         let server = try ScriptedServer.answering(tls: try TrustedAuthority.server()) { _ in .text("in") }
