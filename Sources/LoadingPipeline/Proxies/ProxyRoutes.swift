@@ -46,6 +46,8 @@ package final class ProxyRoutes {
     private struct Script {
         var text: Result<PACScriptText, ProxyFailure>
         var expiry: Int64
+        /// The network epoch in which it was fetched last: on another network it may be another one.
+        var epoch: NetworkEpoch
         /// The callers that wait while the script is being fetched.
         var waiting: [(Result<PACScriptText, ProxyFailure>) -> Void]?
     }
@@ -142,14 +144,16 @@ package final class ProxyRoutes {
 
     /// The text of the script at a URL, or the failure; reported now or later.
     func script(at address: String, _ done: @escaping (Result<PACScriptText, ProxyFailure>) -> Void) {
-        var script = scripts[address] ?? Script(text: .failure(.scriptFailed), expiry: 0)
+        let now = epoch
+        var script = scripts[address] ?? Script(text: .failure(.scriptFailed), expiry: 0, epoch: now)
         if script.waiting != nil {
             script.waiting?.append(done)
             scripts[address] = script
             return
         }
-        if script.expiry > loop.now { return done(script.text) }
+        if script.expiry > loop.now, script.epoch == now { return done(script.text) }
         script.waiting = [done]
+        script.epoch = now
         scripts[address] = script
         let took = LoopBox({ [weak self] (text: Result<String, ProxyFailure>) -> Void in
             self?.fetched(text, from: address)

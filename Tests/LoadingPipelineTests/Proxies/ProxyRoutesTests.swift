@@ -1,4 +1,5 @@
 import LoadingSemantics
+import LoadingTestSupport
 import LoadingTransport
 import Testing
 
@@ -30,5 +31,26 @@ import Testing
                 }
             }
         }
+    }
+
+    // PROXY-6: on another network the script may be another one
+    @Test("a script is fetched again after the session has forgotten the network") func scripts() async throws {
+        let stepped = try SteppedLoop()
+        let loop = stepped.loop
+        let texts = try await stepped.run {
+            var fetchCount = 0
+            let routes = ProxyRoutes(ProxyRules(system: ProxyEnvironment([:])), on: loop) { _, done in
+                fetchCount += 1
+                done(fetchCount == 3 ? .failure(.scriptFailed) : .success("script \(fetchCount)"))
+            }
+            var texts: [String?] = []
+            for step in 0..<6 {
+                if step.isMultiple(of: 2) { routes.forgetFailures() }
+                routes.script(at: "http://a.example/") { texts.append(try? $0.get().content) }
+            }
+            return texts
+        }
+        // The text is better than none where the third fetch fails.
+        #expect(texts == ["script 1", "script 1", "script 2", "script 2", "script 2", "script 2"])
     }
 }
