@@ -1,0 +1,60 @@
+import Foundation
+import LoadingEvents
+import LoadingProtocols
+import LoadingSemantics
+import LoadingTransport
+import TestSupport
+import Testing
+
+@testable import LoadingConnections
+
+/// What a user of an FTP connection hears of it.
+@Suite struct FTPConnectionTests {
+    private final class Listener: FTPConnectionObserver, @unchecked Sendable {
+        // Sendable because what is mutable is touched on the loop only.
+        var connection: FTPConnection?
+        let ended = Signal("the end")
+        private let heard: [Signal]
+        private var count = 0
+
+        init(_ heard: [Signal]) { self.heard = heard }
+
+        func ftpIsAlive() {
+            if count < heard.count { heard[count].fire() }
+            count += 1
+        }
+        func ftpEnded(_ error: LoadError?) { ended.fire() }
+        func ftpRecorded(_ event: LoadEvent.Kind) {}
+        func ftpFailedToConnect(_ failure: ConnectionFailure) {}
+        func ftpBegins(_ transfer: FTPTransfer) {}
+        func ftpReceived(_ data: Data) {}
+        func ftpRefusedLogin(_ reply: FTPReply) {}
+    }
+
+    // C-6, CONN-15: the idle time runs anew
+    @Test("each piece of a reply is a sign of life") func pieces() async throws {
+        let pieces = ["220-we", "lcome\r\n22", "0 here\r\n"]
+        let heard = pieces.map { Signal("'\($0)' is heard") }
+        let server = try ScriptedServer { connection in
+            for (piece, signal) in zip(pieces, heard) {
+                try connection.send(piece)
+                try connection.wait(for: signal)
+            }
+        }
+        defer { server.stop() }
+        let url = try FTPURL("ftp://127.0.0.1:\(server.port)/a")
+        let listener = Listener(heard)
+        let connectionPool = PoolOnLoop(to: server.port)
+        await connectionPool.onLoop { pool in
+            let connection = FTPConnection(
+                to: url, FTPRequest(directories: [], name: Array("a".utf8), form: .file), as: .anonymous,
+                service: .ordinary, by: pool, through: nil, observer: listener)
+            listener.connection = connection
+            connection.start()
+        }
+        for signal in heard { try await signal.wait() }
+        try await listener.ended.wait()
+        await connectionPool.onLoop { _ in listener.connection = nil }
+        await connectionPool.close()
+    }
+}
