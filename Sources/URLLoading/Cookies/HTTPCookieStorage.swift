@@ -266,6 +266,9 @@ open class HTTPCookieStorage: NSObject, @unchecked Sendable {
 
 /// The interface for the loader of storages that are not subclasses.
 extension HTTPCookieStorage {
+    /// Before the first load, on a thread that may wait for the disk.
+    func prepare() { records.prepare() }
+
     /// Whether the cookies of a request are available without blocking on the disk, so on a loop.
     /// What comes after cookies that wait has to wait behind them.
     func isLoaded(for request: CookieRequest) -> Bool {

@@ -95,6 +95,10 @@ final class SessionCore: ForkGuarded, @unchecked Sendable {
         environment.responses = SessionResponses()
         boxedEnvironment = LoopBox(environment, on: loop)
         if background == nil, let cache = configuration.urlCache, type(of: cache) == URLCache.self { cache.prepare() }
+        if background == nil, let cookies = configuration.httpCookieStorage, type(of: cookies) == HTTPCookieStorage.self
+        {
+            cookies.prepare()
+        }
         ForkGuards.shared.add(self)
     }
 

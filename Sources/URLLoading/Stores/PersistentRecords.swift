@@ -44,6 +44,9 @@ final class PersistentRecords<Memory: RecordMemory>: FlushedStore, @unchecked Se
     /// Whether such a check is pending.
     private let isLooking = Atomic(false)
 
+    /// Whether there may be a file, as `prepare` has found.
+    private var isFileExpected = false
+
     /// The state of the first read of the file.
     private enum Reading { case toDo, ordered, begun }
 
@@ -89,6 +92,32 @@ final class PersistentRecords<Memory: RecordMemory>: FlushedStore, @unchecked Se
 
     /// Whether the records are persistent.
     var isPersistent: Bool { file != nil }
+
+    /// Finds out whether there is something to read, on a thread that may wait for the disk. A loop need not do that
+    /// then.
+    func prepare() {
+        guard let file, !firstReading.isDone, lock.withLock({ reading == .toDo && !isFileExpected }) else { return }
+        let mayHold = file.mayHold()
+        lock.withLock {
+            guard reading == .toDo, !firstReading.isDone else { return }
+            if mayHold { isFileExpected = true } else { nothingIsToBeRead() }
+        }
+        // From now on others may store something.
+        if !mayHold { nextLook.store(Self.now + checkInterval, ordering: .relaxed) }
+    }
+
+    /// In seconds of the monotonic clock.
+    private static var now: Int {
+        var now = timespec()
+        clock_gettime(CLOCK_MONOTONIC_COARSE, &now)
+        return now.tv_sec
+    }
+
+    /// There are no waiters yet, so none is called with the lock held.
+    private func nothingIsToBeRead() {
+        unwritten.known = []
+        firstReading.end()
+    }
 
     /// Whether the store can be accessed without blocking on the disk.
     var isLoaded: Bool {
@@ -172,15 +201,14 @@ final class PersistentRecords<Memory: RecordMemory>: FlushedStore, @unchecked Se
     private func isReadingNeeded(told: (@Sendable () -> Void)?) -> Bool {
         guard let file else { return false }
         // Checked once only.
-        let mayHold = lock.withLock { reading == .toDo } && file.mayHold()
+        let (isToDo, isExpected) = lock.withLock { (reading == .toDo, isFileExpected) }
+        let mayHold = isToDo && (isExpected || file.mayHold())
         var mustStart = false
         let isNeeded = lock.withLock {
             if firstReading.isDone { return false }
             if reading == .toDo {
                 if !mayHold {
-                    unwritten.known = []
-                    // There are no waiters yet, so none is called with the lock held.
-                    firstReading.end()
+                    nothingIsToBeRead()
                     return false
                 }
                 reading = .ordered
@@ -261,13 +289,10 @@ final class PersistentRecords<Memory: RecordMemory>: FlushedStore, @unchecked Se
     }
 
     private func lookForNews(in file: File) {
-        var now = timespec()
-        clock_gettime(CLOCK_MONOTONIC_COARSE, &now)
+        let now = Self.now
         let next = nextLook.load(ordering: .relaxed)
-        guard now.tv_sec >= next,
-            nextLook.compareExchange(
-                expected: next, desired: now.tv_sec + checkInterval, ordering: .relaxed
-            ).exchanged,
+        guard now >= next,
+            nextLook.compareExchange(expected: next, desired: now + checkInterval, ordering: .relaxed).exchanged,
             // The first check is not needed: the file was just read.
             next != 0, !isLooking.exchange(true, ordering: .relaxed)
         else { return }

@@ -28,6 +28,26 @@ import Testing
         storage.receiveWhenLoaded(fields, from: request, policy: .always)
     }
 
+    // COOK-17: a loop does not wait for the disk
+    @Test("a new session finds out whether there is a file", arguments: [false, true]) func prepared(isThere: Bool) {
+        let recordStore = Store([cookie("a")])
+        let askCount = Watched(0)
+        let storage = HTTPCookieStorage(
+            checkInterval: 1000,
+            unlessEmpty: {
+                askCount.withValue { $0 += 1 }
+                return isThere
+            }, recordStore: { recordStore })
+        let session = URLSession { $0.httpCookieStorage = storage }
+        #expect(askCount.current == 1)
+        #expect(storage.isEmptyIfLoaded == (isThere ? nil : true))
+        // The file is read when it is needed.
+        #expect(recordStore.calls == [])
+        #expect(names(storage) == (isThere ? ["a"] : []))
+        #expect(askCount.current == 1)
+        session.invalidateAndCancel()
+    }
+
     // COOK-17
     @Test("cookies received while the file is read are queued in order, up to the jar's limits")
     func early() async throws {
