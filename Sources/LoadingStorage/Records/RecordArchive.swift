@@ -79,7 +79,13 @@ package final class RecordArchive<Record: ArchivedRecord> {
     }
 
     /// Whether the file was changed by others since it was read. Costs a few system calls.
-    package func hasExternalChanges() -> Bool { hasExternalChangesIfReadable() ?? false }
+    ///
+    /// First retries what another process has prevented by using the file at that moment: a removed password must not
+    /// stay in it until something else is stored.
+    package func hasExternalChanges() -> Bool {
+        if mustPurge || !pending.isEmpty && file.writeFailure?.isBusy == true { flush() }
+        return hasExternalChangesIfReadable() ?? false
+    }
 
     /// Returns nil if the file cannot be read or does not exist.
     func hasExternalChangesIfReadable() -> Bool? {
