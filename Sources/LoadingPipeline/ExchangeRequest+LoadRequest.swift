@@ -16,7 +16,7 @@ extension ExchangeRequest {
         if own.contains("Upgrade") { fields.append("Connection", "Upgrade") }
         let defaults = url.scheme.isSecure ? environment.secureDefaults : environment.clearDefaults
         self.init(
-            method: method, target: .origin(path: String(decoding: url.target, as: UTF8.self), query: nil),
+            method: method, target: .origin(String(decoding: url.target, as: UTF8.self)),
             fields: fields, defaults: own.isEmpty ? defaults : defaults.without(namesOf: fields), body: .none,
             expectsContinue: own.firstValue("Expect")?.lowercased() == "100-continue", asksToClose: false)
     }

@@ -11,11 +11,9 @@ extension MessageHead {
         let isHTTP1 = protocolName.hasPrefix("http/1")
         let target =
             switch request.target {
-            case .origin(let path, let query): (path.isEmpty ? "/" : path) + (query.map { "?" + $0 } ?? "")
-            case .absolute(let scheme, let authority, let path, let query):
-                "\(scheme)://\(authority)\(path)" + (query.map { "?" + $0 } ?? "")
+            case .origin(let target): target
+            case .absolute(let scheme, let authority, let target): "\(scheme)://\(authority)\(target)"
             case .authority(let authority): authority
-            case .asterisk: "*"
             }
         let all = request.fields.asSent + request.defaults.asSent
         var fields = all.filter { $0.name.lowercased() == "host" }
@@ -58,12 +56,10 @@ extension MessageHead {
     }
 
     private static func framing(of request: ExchangeRequest, isHTTP1: Bool) -> Field? {
-        let needsLength = ["POST", "PUT", "PATCH"].contains(request.method)
-        return switch request.body {
-        case .none: needsLength ? Field("Content-Length", "0") : nil
-        case .bytes(let data): Field("Content-Length", "\(data.count)")
-        case .source(_, let length?): Field("Content-Length", "\(length)")
-        case .source(_, nil): isHTTP1 ? Field("Transfer-Encoding", "chunked") : nil
+        switch request.body.framing {
+        case .none: ["POST", "PUT", "PATCH"].contains(request.method) ? Field("Content-Length", "0") : nil
+        case .known(let length): Field("Content-Length", "\(length)")
+        case .chunked: isHTTP1 ? Field("Transfer-Encoding", "chunked") : nil
         }
     }
 }

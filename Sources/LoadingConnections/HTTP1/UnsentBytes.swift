@@ -44,8 +44,7 @@ struct UnsentBytes {
 
     mutating func appendLastChunk() {
         chunk = bytes.count..<bytes.count
-        // Without trailers the encoder has nothing to refuse.
-        try? HTTP1RequestEncoder.appendLastChunk(to: &bytes)
+        HTTP1RequestEncoder.appendLastChunk(to: &bytes)
     }
 
     func withUnsent<Result>(_ body: (UnsafeRawBufferPointer) -> Result) -> Result {

@@ -33,10 +33,8 @@ extension HTTP1RequestTarget {
     /// The value of `:path`.
     fileprivate var path: String {
         switch self {
-        case .origin(let path, let query), .absolute(_, _, let path, let query):
-            (path.isEmpty ? "/" : path) + (query.map { "?" + $0 } ?? "")
+        case .origin(let target), .absolute(_, _, let target): target
         case .authority: ""
-        case .asterisk: "*"
         }
     }
 }

@@ -405,11 +405,11 @@ final class ExchangeStage: ConnectionRequestDelegate, ExchangeObserver, LoopTime
 
     /// The request in the form for a proxy that loads it itself; nil without such a proxy.
     private func forwarded() -> ExchangeRequest? {
-        guard let forwarder, case .origin(let path, let query) = request.target else { return nil }
+        guard let forwarder, case .origin(let target) = request.target else { return nil }
         var request = request
         request.target = .absolute(
-            scheme: url.scheme.name.description, authority: String(decoding: url.authority, as: UTF8.self), path: path,
-            query: query)
+            scheme: url.scheme.name.description, authority: String(decoding: url.authority, as: UTF8.self),
+            target: target)
         if let value = load?.authorization(for: forwarder, of: routeList) {
             request.fields.append(ChallengeSource.proxy.credentialField, value)
         }

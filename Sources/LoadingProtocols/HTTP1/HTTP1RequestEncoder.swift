@@ -53,18 +53,8 @@ package enum HTTP1RequestEncoder {
         bytes.append(Octet.lineFeed)
     }
 
-    /// Appends the end of a chunked body. On an error nothing is appended.
-    ///
-    /// `Host` and the framing fields have no place in a trailer (RFC 9110 §6.5.1) and are left out.
-    package static func appendLastChunk(
-        trailers: HTTPFields = HTTPFields(), to bytes: inout [UInt8]
-    ) throws(HTTP1EncodingError) {
-        try OctetWriter.append(to: &bytes, atMost: length(of: trailers) &+ 8) { writer throws(HTTP1EncodingError) in
-            writer.append("0\r\n")
-            try appendFields(trailers, to: &writer) { !isHost($0) && !isFraming($0) }
-            writer.append("\r\n")
-        }
-    }
+    /// Appends the end of a chunked body, without trailers.
+    package static func appendLastChunk(to bytes: inout [UInt8]) { bytes += "0\r\n\r\n".utf8 }
 
     @inline(__always)
     private static func isHost(_ name: UnsafeRawBufferPointer) -> Bool {

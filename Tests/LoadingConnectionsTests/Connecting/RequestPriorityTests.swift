@@ -9,7 +9,7 @@ import Testing
     private func field(_ urgency: Int?, own: String? = nil, additional: String? = nil) throws -> [String] {
         func fields(_ value: String?) -> HTTPFields { HTTPFields(value.map { [("Priority", $0)] } ?? []) }
         let request = ExchangeRequest(
-            method: "GET", target: .origin(path: "/", query: nil), fields: fields(own), defaults: fields(additional),
+            method: "GET", target: .origin("/"), fields: fields(own), defaults: fields(additional),
             body: .none, expectsContinue: false, asksToClose: false
         ).asStream(urgency: urgency)
         return request.fields.values("priority") + request.additional.values("priority")

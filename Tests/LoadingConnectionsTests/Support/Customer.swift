@@ -146,7 +146,7 @@ final class Customer: ConnectionRequestDelegate, ExchangeObserver, @unchecked Se
 
     private func request(_ method: String) -> ExchangeRequest {
         ExchangeRequest(
-            method: method, target: .origin(path: "/", query: nil), fields: HTTPFields([("Host", "localhost")]),
+            method: method, target: .origin("/"), fields: HTTPFields([("Host", "localhost")]),
             defaults: HTTPFields(), body: bodyLength == 0 ? .none : .bytes(Data(count: bodyLength)),
             expectsContinue: false, asksToClose: false)
     }

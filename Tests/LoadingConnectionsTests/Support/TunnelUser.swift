@@ -46,7 +46,7 @@ final class TunnelUser: ExchangeObserver, RequestBodySource, @unchecked Sendable
         if let text { user.send(Data(text.utf8)) }
         stream.start(
             ExchangeRequest(
-                method: "CONNECT", connectProtocol: "websocket", target: .origin(path: path, query: "x=1"),
+                method: "CONNECT", connectProtocol: "websocket", target: .origin(path + "?x=1"),
                 fields: HTTPFields([("Host", "localhost"), ("Sec-WebSocket-Version", "13")]), defaults: HTTPFields(),
                 body: .source(user, length: nil), expectsContinue: false, asksToClose: false),
             observer: user)

@@ -84,7 +84,7 @@ import Testing
         }
         let request = try stage.request(for: next)
         var exchange = ExchangeRequest(
-            method: request.method, target: .origin(path: "/x", query: nil), fields: request.fields,
+            method: request.method, target: .origin("/x"), fields: request.fields,
             defaults: HTTPFields(), body: .none, expectsContinue: false, asksToClose: false)
         stage.mark(&exchange, to: request.url)
         #expect(
