@@ -18,6 +18,6 @@ extension ExchangeRequest {
         self.init(
             method: method, target: .origin(String(decoding: url.target, as: UTF8.self)),
             fields: fields, defaults: own.isEmpty ? defaults : defaults.without(namesOf: fields), body: .none,
-            expectsContinue: own.firstValue("Expect")?.lowercased() == "100-continue", asksToClose: false)
+            expectsContinue: own.firstValue("Expect")?.lowercased() == "100-continue")
     }
 }

@@ -35,8 +35,6 @@ package final class HTTP1Connection: HTTPExchangeStream, ByteStreamOwner, LoopTi
     // The current exchange.
     /// How far the request has come (CONN-10).
     @exclusivity(unchecked) var progress = LostExchange.Progress.unsent
-    /// Whether the request carries `Connection: close`.
-    @exclusivity(unchecked) private var closesAfterResponse = false
     @exclusivity(unchecked) var observer: (any ExchangeObserver)?
     /// Counts the exchanges. An observer may be replaced by another within one exchange.
     @exclusivity(unchecked) private(set) var exchangeNumber: UInt64 = 0
@@ -132,7 +130,6 @@ package final class HTTP1Connection: HTTPExchangeStream, ByteStreamOwner, LoopTi
         parser.begin(HTTP1RequestKind(request))
         body = RequestBodyPump()
         progress = .unsent
-        closesAfterResponse = request.asksToClose
         isSentWhole = false
         isPaused = false
         isSuspended = false
@@ -325,7 +322,7 @@ package final class HTTP1Connection: HTTPExchangeStream, ByteStreamOwner, LoopTi
         case .body(let bytes):
             observer.exchangeReceived(body: bytes)
         case .end(let end):
-            finish(mayReuse: end.mayReuse && leftOver.isEmpty && !closesAfterResponse && isRequestSent)
+            finish(mayReuse: end.mayReuse && leftOver.isEmpty && isRequestSent)
         case .switchedProtocol(let head):
             hasHead = true
             hasSwitched = true

@@ -10,7 +10,7 @@ import Testing
         func fields(_ value: String?) -> HTTPFields { HTTPFields(value.map { [("Priority", $0)] } ?? []) }
         let request = ExchangeRequest(
             method: "GET", target: .origin("/"), fields: fields(own), defaults: fields(additional),
-            body: .none, expectsContinue: false, asksToClose: false
+            body: .none, expectsContinue: false
         ).asStream(urgency: urgency)
         return request.fields.values("priority") + request.additional.values("priority")
     }

@@ -148,7 +148,7 @@ final class Customer: ConnectionRequestDelegate, ExchangeObserver, @unchecked Se
         ExchangeRequest(
             method: method, target: .origin("/"), fields: HTTPFields([("Host", "localhost")]),
             defaults: HTTPFields(), body: bodyLength == 0 ? .none : .bytes(Data(count: bodyLength)),
-            expectsContinue: false, asksToClose: false)
+            expectsContinue: false)
     }
 
     // MARK: The exchange

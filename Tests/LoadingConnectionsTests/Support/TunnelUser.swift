@@ -48,7 +48,7 @@ final class TunnelUser: ExchangeObserver, RequestBodySource, @unchecked Sendable
             ExchangeRequest(
                 method: "CONNECT", connectProtocol: "websocket", target: .origin(path + "?x=1"),
                 fields: HTTPFields([("Host", "localhost"), ("Sec-WebSocket-Version", "13")]), defaults: HTTPFields(),
-                body: .source(user, length: nil), expectsContinue: false, asksToClose: false),
+                body: .source(user, length: nil), expectsContinue: false),
             observer: user)
         return user
     }

@@ -85,7 +85,7 @@ import Testing
         let request = try stage.request(for: next)
         var exchange = ExchangeRequest(
             method: request.method, target: .origin("/x"), fields: request.fields,
-            defaults: HTTPFields(), body: .none, expectsContinue: false, asksToClose: false)
+            defaults: HTTPFields(), body: .none, expectsContinue: false)
         stage.mark(&exchange, to: request.url)
         #expect(
             exchange.fields
