@@ -184,8 +184,7 @@ final class AddressRace<Candidate: AddressRaceCandidate>: LoopTimerTarget {
             running[attempt] = try begin(address) { [self] failure in ended(attempt, failure) }
         } catch {
             // Reported in a later turn, so that many requests to an unreachable address do not recurse.
-            let box = LoopBox(self)
-            loop.post { box.value.ended(attempt, .connectionAttemptFailed(error.code)) }
+            loop.runLater { self.ended(attempt, .connectionAttemptFailed(error.code)) }
         }
     }
 
@@ -231,8 +230,7 @@ final class AddressRace<Candidate: AddressRaceCandidate>: LoopTimerTarget {
 
     /// Reports a failure in a later turn.
     private func fail(_ error: LoadError) {
-        let box = LoopBox(self)
-        loop.post { box.value.end(.failure(.unreachable(error))) }
+        loop.runLater { self.end(.failure(.unreachable(error))) }
     }
 
     // MARK: The end

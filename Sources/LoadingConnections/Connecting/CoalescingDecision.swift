@@ -28,8 +28,7 @@ final class CoalescingDecision {
 
     func start() {
         guard let facts = connection.peer, let chain = CertificateChain(der: facts.certificates) else {
-            let tell = LoopBox({ [weak self] in self?.end(false) ?? () })
-            return pool.loop.post { tell.value() }
+            return pool.loop.runLater { [weak self] in self?.end(false) }
         }
         let peer = TLSPeer(serverName: key.host, chain: chain, stapledResponse: facts.stapledResponse)
         // A certificate that does not cover this origin causes no challenge.

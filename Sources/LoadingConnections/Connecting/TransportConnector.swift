@@ -50,8 +50,7 @@ final class TransportConnector {
             // not validated either.
             var failure = ConnectionFailure(.cannotFindHost)
             if case .forwarding = key.proxyMode { failure.permitsNextRoute = true }
-            let told = LoopBox((self, failure))
-            return pool.loop.post { told.value.0.fail(told.value.1) }
+            return pool.loop.runLater { [failure] in self.fail(failure) }
         }
         stepBeginning = pool.loop.now
         let race = AddressRace(

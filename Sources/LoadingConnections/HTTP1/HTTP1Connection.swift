@@ -153,8 +153,7 @@ package final class HTTP1Connection: HTTPExchangeStream, ByteStreamOwner, LoopTi
             // Nothing was sent, so the connection is still usable. It is returned in a later turn, so that a long queue
             // of such requests does not recurse.
             self.observer = nil
-            let box = LoopBox(self)
-            pool.loop.post { box.value.returnUnused() }
+            pool.loop.runLater { self.returnUnused() }
             return observer.exchangeFailed(ExchangeFailure(error: LoadError(error), progress: .unsent))
         }
         unsent.begin(head: head.count)

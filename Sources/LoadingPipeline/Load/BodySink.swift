@@ -125,8 +125,7 @@ final class BodySink: LoopTimerTarget {
     /// Continues with the backlog in a later turn. Until then the flow is stopped, as if the client accepted no more.
     private func yieldTurn() {
         becomeFull()
-        let goOn = LoopBox({ [self] in owner?.bodySinkHasRoom() ?? () })
-        loop.post { goOn.value() }
+        loop.runLater { self.owner?.bodySinkHasRoom() }
     }
 
     private func fail(_ error: LoadError) { owner?.bodySinkFailed(error) }

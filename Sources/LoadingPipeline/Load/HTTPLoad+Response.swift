@@ -95,8 +95,7 @@ extension HTTPLoad {
                 guard case .now? = client?.load(self, willRedirectTo: next, response: response) else { return true }
                 // The rest of the response has nearly always arrived with its head. After it is read, the next request
                 // can use the connection.
-                let answer = LoopBox({ self.answerRedirect(next) })
-                environment.loop.post { answer.value() }
+                environment.loop.runLater { self.answerRedirect(next) }
             case .leaveHTTP where uploading?.isFollowUp == true: return false
             case .leaveHTTP(let redirected):
                 // The client may refuse the redirect; it is then an ordinary response.
@@ -234,11 +233,10 @@ extension HTTPLoad {
         applyFlow()
         // Not weak, since a weak reference makes each later retain of the load slow. A load that has ended is at
         // another stage.
-        let tell = LoopBox({ [self] in
+        environment.loop.runLater { [self] in
             guard machine.stage == .mediaType, !machine.isSuspended else { return }
             deliverResponse(startingWith: sink.startOfBacklog(most: Self.lookAhead))
-        })
-        environment.loop.post { tell.value() }
+        }
     }
 
     /// - Parameter start: The first bytes of the body as received. They are still encoded, unless they were stored.

@@ -32,8 +32,7 @@ final class ProxySearch: LoopTimerTarget {
         case .script(.source(let text)): ask(text)
         case .script(.url(let address)):
             // The result may be available already, and must not be reported within `start`.
-            let begin = LoopBox({ [weak self] in self?.fetch(address) ?? () })
-            routes.loop.post { begin.value() }
+            routes.loop.runLater { [weak self] in self?.fetch(address) }
         }
     }
 

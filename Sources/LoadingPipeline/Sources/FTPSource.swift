@@ -150,8 +150,7 @@ package final class FTPSource: LoadSource, FTPConnectionObserver {
         if waitsForConnectivity { connectivity.begin(on: environment.loop) }
         if service.requiresDNSSEC, !NameResolver.needsNoNameServer(url.host) {
             // Checked before a PAC script runs. Not reported before this function returns.
-            let end = LoopBox({ [weak self] in self?.ftpEnded(.cannotFindHost) ?? () })
-            return environment.loop.post { end.value() }
+            return environment.loop.runLater { [weak self] in self?.ftpEnded(.cannotFindHost) }
         }
         guard let proxies = environment.proxies else { return connect(by: .direct) }
         search?.cancel()
@@ -166,8 +165,7 @@ package final class FTPSource: LoadSource, FTPConnectionObserver {
         routeSelector?.onSilence = { [weak self] in self?.routeIsSilent() }
         guard let route = routeSelector?.current ?? routeList.routes.first else {
             // A proxy is required, and it is not usable. Not reported before this function returns.
-            let end = LoopBox({ [weak self] in self?.ftpEnded(routeList.failure(.tunnel).loadError) ?? () })
-            return environment.loop.post { end.value() }
+            return environment.loop.runLater { [weak self] in self?.ftpEnded(routeList.failure(.tunnel).loadError) }
         }
         connect(through: route)
     }

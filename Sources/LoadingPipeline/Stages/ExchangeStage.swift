@@ -126,12 +126,12 @@ final class ExchangeStage: ConnectionRequestDelegate, ExchangeObserver, LoopTime
         guard route != nil else {
             // A proxy is required, and it is not usable. The failure is reported after this function returns.
             let failure = ConnectionFailure(routeList.failure(url.scheme.isSecure ? .tunnel : .request), of: nil)
-            let tell = LoopBox({ [weak self] in self?.end { $0.exchangeFailedToConnect(failure, after: nil) } ?? () })
-            return environment.loop.post { tell.value() }
+            return environment.loop.runLater { [weak self] in
+                self?.end { $0.exchangeFailedToConnect(failure, after: nil) }
+            }
         }
         if environment.pool.requiresVersion, let obstacle = environment.pool.obstacle(to: key) {
-            let tell = LoopBox({ [weak self] in self?.end { $0.exchangeFailed(obstacle) } ?? () })
-            return environment.loop.post { tell.value() }
+            return environment.loop.runLater { [weak self] in self?.end { $0.exchangeFailed(obstacle) } }
         }
         retries.attempts += 1
         isHeld = false

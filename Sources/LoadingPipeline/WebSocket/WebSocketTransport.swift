@@ -189,11 +189,10 @@ final class WebSocketTunnel: WebSocketTransport, ExchangeObserver, RequestBodySo
     func callAgain() {
         guard !isCallPosted else { return }
         isCallPosted = true
-        let again = LoopBox<() -> Void>({ [weak self] in
+        loop.runLater { [weak self] in
             self?.isCallPosted = false
             self?.owner?.connectionIsReady()
-        })
-        loop.post { again.value() }
+        }
     }
 
     // `closeAfterAcknowledgement` does, in each case.

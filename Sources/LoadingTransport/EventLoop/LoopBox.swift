@@ -41,3 +41,11 @@ package struct LoopBox<Value>: @unchecked Sendable {
         #endif
     }
 }
+
+extension EventLoop {
+    /// Runs `job`, which is confined to this loop, in a later turn. Called on the loop.
+    package func runLater(_ job: @escaping () -> Void) {
+        let job = LoopBox(job)
+        post { job.value() }
+    }
+}
