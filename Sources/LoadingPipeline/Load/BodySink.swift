@@ -14,11 +14,11 @@ extension BodySinkOwner {
 protocol BodySinkOwner: AnyObject {
     /// Whether bytes may be delivered to the client now: the load is not suspended, has not ended, and awaits no
     /// answer.
-    var letsBodyThrough: Bool { get }
+    var mayDeliverBody: Bool { get }
     /// The sink accepts more from the network, or nothing for now.
-    func bodySinkChangedFlow()
+    func applyFlow()
     /// The client accepts more again.
-    func bodySinkHasRoom()
+    func resumeReading()
     /// A piece of the body for the client. False if the client accepts no more for now.
     func bodySink(delivers data: Data) -> Bool
     /// The number of bytes collected so far, for a body that is delivered at the end.
@@ -29,7 +29,7 @@ protocol BodySinkOwner: AnyObject {
     var wantedParts: WantedParts { get }
     func bodySink(begins part: LoadResponse) -> ClientAnswer<Void>
     /// The body cannot be delivered.
-    func bodySinkFailed(_ error: LoadError)
+    func cancel(_ error: LoadError)
     /// The file is closed.
     func bodySinkClosedFile(_ outcome: Result<String, FileWriter.Failure>)
 }
@@ -37,7 +37,7 @@ protocol BodySinkOwner: AnyObject {
 /// Delivers the body of a response: decodes content codings, splits parts, and passes the result to the client in
 /// pieces, to one piece of memory, or to a file. Confined to the loop.
 ///
-/// **Flow.** Bytes are delivered only while the owner lets them through and the client accepts more. Other bytes that
+/// **Flow.** Bytes are delivered only while the owner permits it and the client accepts more. Other bytes that
 /// arrive are kept in the backlog, still encoded: one buffer, or on a multiplexed connection as much as the stream's
 /// window allows.
 ///
@@ -83,7 +83,7 @@ final class BodySink: LoopTimerTarget {
 
     // MARK: Flow
 
-    var isFlowing: Bool { !isFull && owner?.letsBodyThrough == true }
+    var isFlowing: Bool { !isFull && owner?.mayDeliverBody == true }
 
     /// Whether all bytes received so far are delivered.
     var isDelivered: Bool { backlog.count == 0 && !decoding.mayHoldOutput && parts?.hasBacklog != true }
@@ -119,16 +119,16 @@ final class BodySink: LoopTimerTarget {
 
     private func becomeFull() {
         isFull = true
-        owner?.bodySinkChangedFlow()
+        owner?.applyFlow()
     }
 
     /// Continues with the backlog in a later turn. Until then the flow is stopped, as if the client accepted no more.
     private func yieldTurn() {
         becomeFull()
-        loop.runLater { self.owner?.bodySinkHasRoom() }
+        loop.runLater { self.owner?.resumeReading() }
     }
 
-    private func fail(_ error: LoadError) { owner?.bodySinkFailed(error) }
+    private func fail(_ error: LoadError) { owner?.cancel(error) }
 
     // MARK: Input
 
@@ -444,7 +444,7 @@ extension BodySink: FileWriterObserver {
 
     func fileWriterWrote(_ count: Int64, hasRoom: Bool) {
         owner?.bodySinkHasWritten(count)
-        if hasRoom { owner?.bodySinkHasRoom() }
+        if hasRoom { owner?.resumeReading() }
     }
 
     func fileWriterClosed(_ outcome: Result<String, FileWriter.Failure>) {

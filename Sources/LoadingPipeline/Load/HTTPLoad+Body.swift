@@ -14,15 +14,11 @@ extension HTTPLoad: BodySinkOwner {
         if sink.backlogCount >= Self.mostChallengeBody { applyFlow() }
     }
 
-    func exchangeBuffer(most: Int) -> UnsafeMutableRawBufferPointer? { sink.room(most: most) }
-
     func exchangeFilled(_ count: Int) {
         guard count > 0 else { return }
         noteActivity()
         sink.filled(count)
     }
-
-    func exchangePipe() -> Int32? { sink.pipe }
 
     func exchangeFilledPipe(_ count: Int) {
         noteActivity()
@@ -58,11 +54,7 @@ extension HTTPLoad: BodySinkOwner {
 
     // MARK: From the sink
 
-    var letsBodyThrough: Bool { machine.letsBodyThrough }
-
-    func bodySinkChangedFlow() { applyFlow() }
-
-    func bodySinkHasRoom() { resumeReading() }
+    var mayDeliverBody: Bool { machine.mayDeliverBody }
 
     func bodySink(delivers data: Data) -> Bool {
         guard let client else { return true }
@@ -76,8 +68,6 @@ extension HTTPLoad: BodySinkOwner {
         // The bytes received before a failure count (T-38).
         if machine.failure?.code != LoadError.cancelled.code { client?.load(self, hasWritten: count) }
     }
-
-    func bodySinkFailed(_ error: LoadError) { end(error) }
 
     // MARK: Parts
 

@@ -16,8 +16,6 @@ extension HTTPLoad {
 
     func exchangeSentRequest(_ bodyBytes: Int64) { uploading?.sentRequest(bodyBytes) }
 
-    func exchangeIsActive() { noteActivity() }
-
     func exchangeWasNotProcessed() { clock.noteUnprocessed(at: environment.loop.now) }
 
     // MARK: Heads

@@ -196,7 +196,7 @@ struct LoadMachine: Equatable {
     var isLoading: Bool { stage > .connectivity && stage < .failing }
 
     /// Whether bytes of the body may be delivered, if the client accepts more.
-    var letsBodyThrough: Bool { !isSuspended && !stage.awaitsAnswer && !hasEnded }
+    var mayDeliverBody: Bool { !isSuspended && !stage.awaitsAnswer && !hasEnded }
 
     /// Whether the load may wait for the network. The idle timeout then applies (CONN-13).
     @inline(__always)

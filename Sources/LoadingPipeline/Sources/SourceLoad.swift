@@ -250,15 +250,13 @@ package final class SourceLoad: Load, LoopTimerTarget, BodySinkOwner {
         }
     }
 
-    var letsBodyThrough: Bool { !isSuspended && !isAsking && redirection == nil && !hasEnded }
-
-    private var isFlowing: Bool { sink.isFlowing }
+    var mayDeliverBody: Bool { !isSuspended && !isAsking && redirection == nil && !hasEnded }
 
     /// Delivers the backlog as far as the client accepts it, and pauses or resumes the source.
     private func flow() {
         guard !isDelivering, !hasEnded else { return }
         isDelivering = true
-        while isFlowing, let piece = backlog.popFirst() {
+        while sink.isFlowing, let piece = backlog.popFirst() {
             switch piece {
             case .response(let response): deliver(response)
             case .data(let data): deliver(data)
@@ -266,10 +264,10 @@ package final class SourceLoad: Load, LoopTimerTarget, BodySinkOwner {
         }
         isDelivering = false
         guard !hasEnded else { return }
-        if isFlowing, backlog.isEmpty, let sourceEnd {
+        if sink.isFlowing, backlog.isEmpty, let sourceEnd {
             complete(sourceEnd)
         } else if sourceEnd == nil, redirection == nil {
-            source.setPaused(!isFlowing || !backlog.isEmpty)
+            source.setPaused(!sink.isFlowing || !backlog.isEmpty)
         }
     }
 
@@ -297,9 +295,7 @@ package final class SourceLoad: Load, LoopTimerTarget, BodySinkOwner {
     // MARK: From the sink
 
     /// `flow` pauses or resumes the source after it has delivered.
-    func bodySinkChangedFlow() {}
-
-    func bodySinkHasRoom() { resumeReading() }
+    func applyFlow() {}
 
     func bodySink(delivers data: Data) -> Bool { client?.load(self, didReceive: data) ?? true }
 
@@ -309,8 +305,6 @@ package final class SourceLoad: Load, LoopTimerTarget, BodySinkOwner {
         if case .failing(let error) = state, error.code == LoadError.cancelled.code { return }
         client?.load(self, hasWritten: count)
     }
-
-    func bodySinkFailed(_ error: LoadError) { end(error) }
 
     func bodySinkClosedFile(_ outcome: Result<String, FileWriter.Failure>) {
         switch (outcome, state) {
@@ -360,7 +354,7 @@ package final class SourceLoad: Load, LoopTimerTarget, BodySinkOwner {
     }
 
     /// The idle time runs while the load waits for the source, not while the client stops the flow.
-    private var idleTimeIsRunning: Bool { sourceEnd == nil && isFlowing && !isHeldUp }
+    private var idleTimeIsRunning: Bool { sourceEnd == nil && sink.isFlowing && !isHeldUp }
 
     package func timerFired(_ timer: LoopTimer) {
         if clock.isOver(at: loop.now, idle: idleTimeIsRunning ? idleTimeout : nil, total: totalTimeout) {

@@ -49,7 +49,7 @@ extension ExchangeStage {
     /// Another idle connection may be as stale as the last one, so a new one is requested.
     private func startAgain(for load: HTTPLoad) {
         record(.fetchStarted(.retry))
-        if isUnprocessed { load.exchangeWasNotProcessed() } else { load.exchangeIsActive() }
+        if isUnprocessed { load.exchangeWasNotProcessed() } else { load.noteActivity() }
         if waitsWhileSuspended() { return }
         renewAuthentication(of: load)
         if isBodyWhole { return start(onNewConnection: true) }

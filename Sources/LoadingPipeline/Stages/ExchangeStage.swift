@@ -328,7 +328,7 @@ final class ExchangeStage: ConnectionRequestDelegate, ExchangeObserver, LoopTime
     // MARK: Connection
 
     func connectionIsBeingMade() {
-        load?.exchangeIsActive()
+        load?.noteActivity()
         routeSelector?.startTimer()
     }
 
@@ -346,7 +346,7 @@ final class ExchangeStage: ConnectionRequestDelegate, ExchangeObserver, LoopTime
         // A connection that is not shared may have carried another request meanwhile.
         self.isReused = isSame && connection.isShared ? returnedFacts?.isReused == true : isReused
         returnedFacts = nil
-        load.exchangeIsActive()
+        load.noteActivity()
         if log != nil, !isSame {
             append(events)
             record(.connectionAssigned(connection.facts(isReused: isReused)))
@@ -397,7 +397,7 @@ final class ExchangeStage: ConnectionRequestDelegate, ExchangeObserver, LoopTime
     private func useNextRoute(for load: HTTPLoad) {
         route = routeSelector?.current
         key = Self.connectionKey(of: url, identity, request.fields, by: route, for: load)
-        load.exchangeIsActive()
+        load.noteActivity()
         // The request was not lost.
         retries.attempts = 0
         start()
@@ -432,13 +432,13 @@ final class ExchangeStage: ConnectionRequestDelegate, ExchangeObserver, LoopTime
 
     func exchangeSentHead(bytes: Int) {
         record(.requestHeadSent(bytes: Int64(bytes)))
-        load?.exchangeIsActive()
+        load?.noteActivity()
     }
 
     func exchangeSentBody(bytes: Int, onWire: Int) {
         sentBodyBytes += Int64(bytes)
         sentWireBytes += Int64(onWire)
-        guard bytes > 0 else { return load?.exchangeIsActive() ?? () }
+        guard bytes > 0 else { return load?.noteActivity() ?? () }
         load?.exchangeSentBody(Int64(bytes), total: sentBodyBytes)
     }
 
@@ -479,11 +479,11 @@ final class ExchangeStage: ConnectionRequestDelegate, ExchangeObserver, LoopTime
         load?.exchangeReceived(body: body)
     }
 
-    func exchangeBuffer(most: Int) -> UnsafeMutableRawBufferPointer? { load?.exchangeBuffer(most: most) }
+    func exchangeBuffer(most: Int) -> UnsafeMutableRawBufferPointer? { load?.sink.room(most: most) }
 
     func exchangeFilled(_ count: Int) { load?.exchangeFilled(count) }
 
-    func exchangePipe() -> Int32? { load?.exchangePipe() }
+    func exchangePipe() -> Int32? { load?.sink.pipe }
 
     func exchangeFilledPipe(_ count: Int) { load?.exchangeFilledPipe(count) }
 

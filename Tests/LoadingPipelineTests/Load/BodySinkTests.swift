@@ -55,10 +55,10 @@ import Testing
     @Test("nothing goes through that the owner holds up, and there is no memory to read into") func held() async {
         await onLoop { loop in
             let (sink, owner) = opened(.pieces, loop)
-            owner.letsBodyThrough = false
+            owner.mayDeliverBody = false
             sink.receive("early")
             #expect(owner.told == [] && sink.room(most: 10) == nil && sink.pipe == nil)
-            owner.letsBodyThrough = true
+            owner.mayDeliverBody = true
             // What was put by comes first.
             #expect(sink.room(most: 10) == nil)
             sink.deliverBacklog()
@@ -70,10 +70,10 @@ import Testing
         await onLoop { loop in
             let (sink, owner) = opened(.pieces, loop)
             sink.room(most: 3)?.copyBytes(from: Array("abc".utf8))
-            owner.letsBodyThrough = false
+            owner.mayDeliverBody = false
             sink.filled(3)
             #expect(owner.told == [] && sink.backlogCount == 3)
-            owner.letsBodyThrough = true
+            owner.mayDeliverBody = true
             sink.deliverBacklog()
             #expect(owner.told == ["abc"])
         }
@@ -116,7 +116,7 @@ import Testing
             sink.receive("--cut\r\nA: 1\r\n\r\none\r\n--cut\r\nA: 2\r\n\r\ntwo\r\n--cut--\r\n")
             #expect(owner.told == ["part 1"])
             for _ in 0..<2 {
-                owner.letsBodyThrough = true
+                owner.mayDeliverBody = true
                 sink.deliverBacklog()
             }
             #expect(owner.told == ["part 1", "one", "part 2", "two"] && sink.isDelivered)
@@ -133,7 +133,7 @@ import Testing
             let count = 1000
             sink.receive(String(repeating: "\r\n--b\r\n\r\n", count: count) + "\r\n--b--\r\n")
             for _ in 1..<count {
-                owner.letsBodyThrough = true
+                owner.mayDeliverBody = true
                 sink.deliverBacklog()
             }
             #expect(owner.told.count == count)
@@ -176,7 +176,7 @@ import Testing
             sink.owner = owner
             sink.open()
             sink.receive("half")
-            owner.letsBodyThrough = false
+            owner.mayDeliverBody = false
             sink.giveUpFile()
             return LoopBox(sink)
         }
@@ -306,9 +306,9 @@ import Testing
         let owner = file.owner
         try await file.run { sink in
             #expect(sink.pipe != nil)
-            owner.letsBodyThrough = false
+            owner.mayDeliverBody = false
             #expect(sink.pipe == nil)
-            owner.letsBodyThrough = true
+            owner.mayDeliverBody = true
             let head = begin(sink, "Content-Type", "multipart/x-mixed-replace; boundary=cut")
             sink.parts = MultipartStage(LoadResponse(url: url, head: head, expectedLength: -1))
             #expect(sink.parts != nil && sink.pipe == nil && sink.room(most: 10) == nil)
@@ -412,7 +412,7 @@ private final class FileSink: Sendable {
 private final class Owner: BodySinkOwner, @unchecked Sendable {
     // Sendable because what is mutable is touched on the loop only.
 
-    var letsBodyThrough = true
+    var mayDeliverBody = true
     /// How many pieces it takes before it has enough.
     var takes = Int.max
     /// Whether it has to think about each part.
@@ -427,8 +427,8 @@ private final class Owner: BodySinkOwner, @unchecked Sendable {
 
     var wantedParts: WantedParts { .every }
 
-    func bodySinkChangedFlow() { told.append("flow") }
-    func bodySinkHasRoom() {
+    func applyFlow() { told.append("flow") }
+    func resumeReading() {
         told.append("room")
         let react = onRoom
         onRoom = nil
@@ -444,12 +444,12 @@ private final class Owner: BodySinkOwner, @unchecked Sendable {
     func bodySink(begins part: LoadResponse) -> ClientAnswer<Void> {
         told.append("part \(part.head.fields.firstValue("A") ?? "")")
         guard answersLater else { return .now }
-        letsBodyThrough = false
+        mayDeliverBody = false
         return .later
     }
-    func bodySinkFailed(_ error: LoadError) {
+    func cancel(_ error: LoadError) {
         failure = error
-        letsBodyThrough = false
+        mayDeliverBody = false
     }
     func bodySinkClosedFile(_ outcome: Result<String, FileWriter.Failure>) {
         self.outcome = outcome

@@ -87,7 +87,7 @@ import Testing
         #expect(isTaken == (stage < .failing))
         guard isTaken else { return }
         let again = machine.receive(.suspend)
-        #expect(!again && machine.stage == stage && !machine.letsBodyThrough)
+        #expect(!again && machine.stage == stage && !machine.mayDeliverBody)
         let hasPassed = machine.receive(.passed(stage))
         #expect(machine.next() == nil)
         machine.receive(.resume)
@@ -161,7 +161,7 @@ import Testing
             let questions: Set<LoadMachine.Stage> = [.challenge, .redirect, .uploadMove, .mediaType, .response]
             let over: Set<LoadMachine.Stage> = [.failing, .ended]
             #expect(machine.hasEnded == over.contains(stage))
-            #expect(machine.letsBodyThrough == !(questions.contains(stage) || over.contains(stage)), "\(stage)")
+            #expect(machine.mayDeliverBody == !(questions.contains(stage) || over.contains(stage)), "\(stage)")
             let silent: Set<LoadMachine.Stage> = [.notStarted, .connectivity, .closingFile, .storing]
             #expect(machine.awaitsNetwork == !(silent.contains(stage) || over.contains(stage)), "\(stage)")
         }
