@@ -46,11 +46,8 @@ package final class CapturedConnection: @unchecked Sendable {
 
     /// Blocks until bytes arrive and returns their number: 0 at the end, −1 after a failure.
     package func read(into buffer: UnsafeMutableRawBufferPointer) -> Int {
-        let known = lock.withLock { rest.take(buffer.count) }
-        if !known.isEmpty {
-            known.copyBytes(to: buffer)
-            return known.count
-        }
+        let known = lock.withLock { rest.read(into: buffer) }
+        if known > 0 { return known }
         var count: Int
         repeat { count = recv(descriptor, buffer.baseAddress, buffer.count, 0) } while count < 0 && errno == EINTR
         if count < 0 { fail(errno) }

@@ -1,15 +1,16 @@
-package import FoundationEssentials
+internal import FoundationEssentials
 
 /// Received bytes that wait to be consumed, in order.
-package struct StreamBuffer {
-    private var bytes: [UInt8]
+struct StreamBuffer {
+    /// The first `head` of them are consumed.
+    private(set) var bytes: [UInt8]
     private var head = 0
 
-    package init(_ bytes: [UInt8] = []) { self.bytes = bytes }
+    init(_ bytes: [UInt8] = []) { self.bytes = bytes }
 
-    package var count: Int { bytes.count - head }
+    var count: Int { bytes.count - head }
 
-    package mutating func append(_ new: UnsafeRawBufferPointer) {
+    mutating func append(_ new: UnsafeRawBufferPointer) {
         // Most of the storage is consumed: the remaining bytes move to the front.
         if head > 0, head >= count {
             bytes.removeFirst(head)
@@ -18,18 +19,25 @@ package struct StreamBuffer {
         bytes.append(contentsOf: new)
     }
 
+    /// Moves the first bytes into `buffer`, and returns their number.
+    mutating func read(into buffer: UnsafeMutableRawBufferPointer) -> Int {
+        let taken = min(buffer.count, count)
+        bytes.withUnsafeBytes { buffer.copyMemory(from: UnsafeRawBufferPointer(rebasing: $0[head..<head + taken])) }
+        consume(taken)
+        return taken
+    }
+
     /// The first `wanted` bytes, or as many as there are.
-    package mutating func take(_ wanted: Int) -> Data {
+    mutating func take(_ wanted: Int) -> Data {
         let taken = min(wanted, count)
-        defer {
-            head += taken
-            if head == bytes.count {
-                bytes = []
-                head = 0
-            }
-        }
+        defer { consume(taken) }
         return Data(bytes[head..<head + taken])
     }
 
-    package mutating func removeAll() { self = StreamBuffer() }
+    private mutating func consume(_ count: Int) {
+        head += count
+        if head == bytes.count { removeAll() }
+    }
+
+    mutating func removeAll() { self = StreamBuffer() }
 }

@@ -39,9 +39,7 @@ final class WebSocketTunnel: WebSocketTransport, ExchangeObserver, RequestBodySo
     /// Retained until the tunnel is closed.
     private var owner: WebSocketLoad?
 
-    /// Begins with octets that were read already.
-    private(set) var received: [UInt8] = []
-    private var receivedHead = 0
+    private(set) var received = StreamBuffer()
     private var isPaused = false
     private var isOpen = false
     private var end: StreamRead?
@@ -95,14 +93,8 @@ final class WebSocketTunnel: WebSocketTransport, ExchangeObserver, RequestBodySo
     func exchangeReceived(body: UnsafeRawBufferPointer) {
         guard isOpen else { return stage?.exchangeReceived(body: body) ?? () }
         if isClosing { return }
-        // What was read is dropped here too: of a server that is always faster, something is always unread. Not before
-        // it is the larger part, so that each octet is moved once.
-        if receivedHead > received.count / 2 {
-            received.removeFirst(receivedHead)
-            receivedHead = 0
-        }
-        received.append(contentsOf: body)
-        if !isPaused, received.count - receivedHead >= Self.highWater { setPaused(true) }
+        received.append(body)
+        if !isPaused, received.count >= Self.highWater { setPaused(true) }
         callAgain()
     }
 
@@ -155,18 +147,12 @@ final class WebSocketTunnel: WebSocketTransport, ExchangeObserver, RequestBodySo
 
     // MARK: WebSocketTransport
 
-    var mayHaveMore: Bool { receivedHead < received.count || end != nil }
+    var mayHaveMore: Bool { received.count > 0 || end != nil }
 
     func read(into buffer: UnsafeMutableRawBufferPointer) -> StreamRead {
-        let rest = received.count - receivedHead
-        guard rest > 0 else { return end ?? .wouldBlock }
-        let count = min(rest, buffer.count)
-        received.withUnsafeBytes { octets in
-            buffer.copyMemory(from: UnsafeRawBufferPointer(rebasing: octets[receivedHead..<(receivedHead + count)]))
-        }
-        receivedHead += count
-        if receivedHead == received.count { (received, receivedHead) = ([], 0) }
-        if isPaused, rest - count < Self.highWater / 2 { setPaused(false) }
+        let count = received.read(into: buffer)
+        guard count > 0 else { return end ?? .wouldBlock }
+        if isPaused, received.count < Self.highWater / 2 { setPaused(false) }
         return .bytes(count)
     }
 
@@ -202,7 +188,7 @@ final class WebSocketTunnel: WebSocketTransport, ExchangeObserver, RequestBodySo
         guard !isClosing else { return }
         isClosing = true
         owner = nil
-        (received, receivedHead) = ([], 0)
+        received.removeAll()
         if isPaused { setPaused(false) }
         let deliver = deliver
         self.deliver = nil

@@ -24,7 +24,7 @@ import Testing
             var octets: [UInt8] = []
             for _ in 0..<1_000 {
                 piece.withUnsafeBytes { tunnel.exchangeReceived(body: $0) }
-                most = max(most, tunnel.received.count)
+                most = max(most, tunnel.received.bytes.count)
                 var buffer = [UInt8](repeating: 0, count: 100)
                 let result = buffer.withUnsafeMutableBytes { tunnel.read(into: $0) }
                 if case .bytes(let count) = result { octets += buffer[..<count] }
