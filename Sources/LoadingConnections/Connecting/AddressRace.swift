@@ -32,7 +32,7 @@ final class AddressRace<Candidate: AddressRaceCandidate>: LoopTimerTarget {
     /// Called with the addresses of a name before any of them is tried. The callee may cancel the race.
     var onAddresses: (([SocketAddress]) -> Void)?
     private var outcome: ((Result<Candidate, Failure>) -> Void)?
-    private var tickets: [NameResolver.Ticket] = []
+    private var tickets: [NameResolver.AddressTicket] = []
     private var resolvedCount = 0
     private var unresolvedFamilies = 0
     /// Few, so that an array costs less than a set.

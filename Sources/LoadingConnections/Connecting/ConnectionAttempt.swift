@@ -58,7 +58,7 @@ final class ConnectionAttempt: ConnectionChallengeDelegate {
     /// The upgrade that continues the HTTP/3 part of this attempt, because TCP was faster.
     weak var upgrade: ConnectionAttempt?
     /// The pending query for HTTPS records.
-    private var servicesTicket: NameResolver.Ticket?
+    private var servicesTicket: NameResolver.ServiceTicket?
     /// The time limit of HTTP/3, or its head start over TCP.
     let timer = LoopTimer()
 

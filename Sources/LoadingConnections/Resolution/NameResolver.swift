@@ -35,14 +35,8 @@ package final class NameResolver: Sendable {
         }
     }
 
-    /// Identifies one request for an answer.
-    package struct Ticket: Sendable {
-        fileprivate enum Place: Sendable {
-            case address(InFlightQueries<AddressCache>.Ticket)
-            case service(InFlightQueries<HTTPSRecordCache>.Ticket)
-        }
-        fileprivate let place: Place
-    }
+    typealias AddressTicket = InFlightQueries<AddressCache>.Ticket
+    typealias ServiceTicket = InFlightQueries<HTTPSRecordCache>.Ticket
 
     /// Nil for the system's resolver.
     private let ownLines: Lines?
@@ -93,30 +87,25 @@ package final class NameResolver: Sendable {
 
     /// Calls `answer` on `loop`, once, never before this returns, and not after the ticket is withdrawn. `isRemembered`
     /// is whether the answer was cached. Without `usesCache` a new answer replaces the cached one.
-    package func resolve(
+    func resolve(
         _ question: AddressQuery, on loop: EventLoop, usesCache: Bool = true,
         answer: @escaping @Sendable (_ answer: AddressAnswer, _ isRemembered: Bool) -> Void
-    ) -> Ticket {
-        let ticket = lines.addresses.ask(question, by: number, on: loop, usesCache: usesCache, answer: answer)
-        return Ticket(place: .address(ticket))
+    ) -> AddressTicket {
+        lines.addresses.ask(question, by: number, on: loop, usesCache: usesCache, answer: answer)
     }
 
     /// The same for services. Returns nil, and gives no answer, for an origin that must not be queried.
-    package func findServices(
+    func findServices(
         _ question: HTTPSRecordQuery, on loop: EventLoop,
         answer: @escaping @Sendable (_ answer: HTTPSRecordAnswer, _ isRemembered: Bool) -> Void
-    ) -> Ticket? {
+    ) -> ServiceTicket? {
         guard question.mayBeAsked else { return nil }
-        return Ticket(place: .service(lines.services.ask(question, by: number, on: loop, answer: answer)))
+        return lines.services.ask(question, by: number, on: loop, answer: answer)
     }
 
     /// The answer is no longer needed.
-    package func withdraw(_ ticket: Ticket) {
-        switch ticket.place {
-        case .address(let ticket): lines.addresses.withdraw(ticket)
-        case .service(let ticket): lines.services.withdraw(ticket)
-        }
-    }
+    func withdraw(_ ticket: AddressTicket) { lines.addresses.withdraw(ticket) }
+    func withdraw(_ ticket: ServiceTicket) { lines.services.withdraw(ticket) }
 
     /// Caches the addresses of a host that are known from elsewhere, such as the answer about a service.
     package func remember(_ addresses: [SocketAddress], of host: String, on loop: EventLoop) {

@@ -1,7 +1,8 @@
-import LoadingConnections
 import LoadingTransport
 import TestSupport
 import Testing
+
+@testable import LoadingConnections
 
 /// The resolver over a book of names, and once over the system's.
 @Suite struct NameResolverTests {
@@ -23,7 +24,7 @@ import Testing
     @discardableResult
     private func ask(
         _ resolver: NameResolver, _ host: String, _ family: SocketAddress.Family = .ipv4
-    ) -> NameResolver.Ticket {
+    ) -> NameResolver.AddressTicket {
         resolver.resolve(AddressQuery(host, family), on: loop) { [recorded] answer, isRemembered in
             let addresses = try? answer.get().map { "\($0)" }
             recorded.record(Heard(host, addresses, isRemembered: isRemembered))
@@ -114,7 +115,7 @@ import Testing
         ask(resolver, "slow")
         try await book.asked.waitFor(count: 1)
         weak var kept: Kept?
-        var tickets: [NameResolver.Ticket] = []
+        var tickets: [NameResolver.AddressTicket] = []
         do {
             let held = Kept()
             kept = held

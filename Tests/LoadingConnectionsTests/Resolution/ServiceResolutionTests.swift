@@ -17,7 +17,7 @@ import Testing
     private let record = HTTPSRecord(priority: 1, target: "b.example", protocols: [Array("h3".utf8)])
 
     @discardableResult
-    private func ask(_ resolver: NameResolver, _ host: String, port: UInt16 = 443) -> NameResolver.Ticket? {
+    private func ask(_ resolver: NameResolver, _ host: String, port: UInt16 = 443) -> NameResolver.ServiceTicket? {
         resolver.findServices(HTTPSRecordQuery(host, port: port), on: loop) { [recorded] answer, isRemembered in
             recorded.record(Heard(answer: answer, isRemembered: isRemembered))
         }
