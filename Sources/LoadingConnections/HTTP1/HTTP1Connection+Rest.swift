@@ -16,11 +16,8 @@ extension HTTP1Connection {
         return start
     }
 
-    /// Holds the bytes after the head, unread where possible, until `resumeBody` or `detachConnection`. Only has an
-    /// effect while the head is delivered.
     package func holdBody() { isRestHeld = isDeliveringHead }
 
-    /// Continues with the bytes after the head.
     package func resumeBody() {
         guard isRestHeld, observer != nil else { return }
         isRestHeld = false
@@ -30,8 +27,8 @@ extension HTTP1Connection {
         bytes.withUnsafeBytes { parse($0) }
     }
 
-    /// Detaches the connection from the end of the head on. The observer is not notified any more. Nil if the rest is
-    /// not held, the exchange is over, the connection is closed, or the request is not sent completely.
+    /// Nil if the rest is not held, the exchange is over, the connection is closed, or the request is not sent
+    /// completely.
     package func detachConnection() -> DetachedConnection? {
         guard observer != nil, isRestHeld, isSentWhole, !isClosed else { return nil }
         let bytes = rest

@@ -99,7 +99,6 @@ package final class HTTP1Connection: HTTPExchangeStream, ByteStreamOwner, LoopTi
     /// is not reported again while the connection is idle.
     private var seemsSilent: Bool { !stream.mayHaveMore || isSilent }
 
-    /// Whether the default evaluation trusts the server, and not only a delegate.
     package var isTrusted: Bool { stream.tls?.isTrusted ?? false }
     /// In a tunnel without TLS to the server, the TLS session with the proxy is not the server's.
     package var channelBinding: ChannelBinding? { primaryOrigin.key.isSecure ? stream.tls?.channelBinding : nil }
@@ -117,7 +116,6 @@ package final class HTTP1Connection: HTTPExchangeStream, ByteStreamOwner, LoopTi
 
     // MARK: Starting
 
-    /// Sends a request over this connection, which is not carrying another. Every outcome goes to `observer`.
     package func start(_ request: ExchangeRequest, observer: any ExchangeObserver) {
         guard self.observer == nil, !isClosed else {
             pool.discard(self)
@@ -183,14 +181,12 @@ package final class HTTP1Connection: HTTPExchangeStream, ByteStreamOwner, LoopTi
 
     // MARK: Receiving
 
-    /// Stops or resumes reading. Resuming takes effect in this turn or the next.
     package func setPaused(_ paused: Bool) {
         guard paused != isPaused else { return }
         isPaused = paused
         if !paused, stream.mayHaveMore, !isHandlingReadiness { stream.callAgain() }
     }
 
-    /// Stops or resumes sending too.
     package func setSuspended(_ suspended: Bool) {
         isSuspended = suspended
         if !suspended { pump() }
@@ -368,8 +364,6 @@ package final class HTTP1Connection: HTTPExchangeStream, ByteStreamOwner, LoopTi
         if !mayReuse || !seemsSilent { pool.discard(self) } else if !isHeld { pool.release(self) }
     }
 
-    /// Keeps the connection out of the pool when this exchange ends. The caller starts another exchange or calls
-    /// `endHold`.
     package func hold() { isHeld = true }
 
     package func confirm() -> Bool {
@@ -412,8 +406,7 @@ package final class HTTP1Connection: HTTPExchangeStream, ByteStreamOwner, LoopTi
         if observer == nil { pool.discard(self) } else { fail(.networkConnectionLost(ENETDOWN)) }
     }
 
-    /// Cancels the exchange. The observer is not notified any more. The connection is in an unknown state and is
-    /// closed.
+    /// The connection is in an unknown state and is closed.
     package func cancel() {
         guard observer != nil else { return }
         (observer as? Drain)?.end()

@@ -115,7 +115,6 @@ extension HTTPLoad {
         applyFlow()
     }
 
-    /// The client's decision on a redirect: the request to send, or nil to deliver the redirect itself as the response.
     package func answerRedirect(_ next: LoadRequest?) {
         guard machine.stage == .redirect, let proposed = proposal else { return }
         proposal = nil
@@ -188,7 +187,6 @@ extension HTTPLoad {
         answerResponse()
     }
 
-    /// The client accepts the response. It may change the destination of the body.
     package func answerResponse(_ destination: BodyDestination?) {
         guard machine.receive(.acceptsResponse) else { return }
         if let destination {

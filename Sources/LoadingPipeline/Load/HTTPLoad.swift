@@ -112,7 +112,6 @@ package final class HTTPLoad: Load, LoopTimerTarget {
         beginFetch(reason, isFirst: true)
     }
 
-    /// Stops sending, receiving and the timeouts (T-2).
     package func suspend() {
         environment.loop.checkConfinement(of: "A load")
         guard machine.receive(.suspend) else { return }
@@ -147,13 +146,11 @@ package final class HTTPLoad: Load, LoopTimerTarget {
         advance()
     }
 
-    /// Ends the load with `error`, unless it has ended.
     package func cancel(_ error: LoadError) {
         environment.loop.checkConfinement(of: "A load")
         end(error)
     }
 
-    /// Replaces the client.
     package func handOver(to client: any LoadClient) {
         if !machine.hasEnded { self.client = client }
     }
@@ -169,24 +166,19 @@ package final class HTTPLoad: Load, LoopTimerTarget {
 
     /// Detaches the connection, which then starts at the first byte after the response's head, and ends the load
     /// without a callback. Returns nil and changes nothing if the connection is no longer available.
-    package func detachConnection() -> DetachedConnection? {
-        guard machine.stage == .response, let handed = exchange?.detachConnection() else { return nil }
-        exchange = nil
-        stop()
-        forgetClient()
-        return handed
-    }
+    package func detachConnection() -> DetachedConnection? { detach { $0.detachConnection() } }
 
     /// Detaches the stream of an extended CONNECT that was answered, and ends the load without a callback.
-    func detachTunnel() -> WebSocketTunnel? {
-        guard machine.stage == .response, let tunnel = exchange?.detachTunnel() else { return nil }
-        exchange = nil
+    func detachTunnel() -> WebSocketTunnel? { detach { $0.detachTunnel() } }
+
+    private func detach<Detached>(_ detach: (ExchangeStage) -> Detached?) -> Detached? {
+        guard machine.stage == .response, let exchange, let detached = detach(exchange) else { return nil }
+        self.exchange = nil
         stop()
         forgetClient()
-        return tunnel
+        return detached
     }
 
-    /// The client accepts more, after it had stopped the flow.
     package func resumeReading() {
         environment.loop.checkConfinement(of: "A load")
         guard sink.resumeReading() else { return }

@@ -125,7 +125,6 @@ package final class StreamLoad: Load, LoopTimerTarget, StreamConnectionOwner {
         }
     }
 
-    /// Stops reading, writing and the timeouts (T-2).
     package func suspend() {
         guard !isSuspended, !hasEnded else { return }
         isSuspended = true
