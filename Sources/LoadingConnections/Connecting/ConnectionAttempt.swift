@@ -7,10 +7,10 @@ internal import LoadingTransport
 /// one call of the pool's `succeeded`, `failed` or `isNotNeeded`, never within `start`, and with none after `cancel`.
 ///
 /// There are two kinds (docs/decisions/0012):
-/// - An attempt of a request that waits in line. It counts against the limit per host, and is cancelled if no request
+/// - An attempt of a queued request. It counts against the limit per host, and is cancelled if no request
 ///   needs it.
 /// - An upgrade: HTTP/3 for an origin that another version reaches already. One request may wait for it, outside the
-///   line and for a short time. Without one the upgrade continues until its end or until its idle time is over.
+///   queue and for a short time. Without one the upgrade continues until its end or until its idle time is over.
 final class ConnectionAttempt: ConnectionChallengeDelegate {
     let primaryOrigin: OriginConnections
     let isUpgrade: Bool

@@ -1,7 +1,7 @@
 /// How many connections a session has to one server (`httpMaximumConnectionsPerHost`, C-24).
 ///
 /// - HTTP/1.1: at most `maximumPerHost` for each `ConnectionKey`, attempts included. Requests beyond that wait in the
-///   `WaitingLine`, and no connection to another host is affected.
+///   `ConnectionRequestQueue`, and no connection to another host is affected.
 /// - A proxy that loads requests itself: more, because its connections carry the requests for all hosts.
 /// - HTTP/2 and HTTP/3: one shared connection takes all requests. Another is made when it is retired, and when its
 ///   server grants no more streams. Retired ones count as long as they carry requests.
@@ -32,7 +32,7 @@ extension ConnectionPool {
     /// Whether one more connection may be made beside retired ones: a server that retires each with its first request, and
     /// responds slowly, would otherwise have as many as there are requests. One may always be replaced.
     func mayReplaceRetired(of origin: OriginConnections) -> Bool {
-        origin.multiplexedCount + origin.attemptCount < max(maximumPerHost, 2)
+        origin.multiplexedCount + origin.attemptCount < max(maximum(at: origin), 2)
     }
 
     /// Whether the first connection will show which version of HTTP the server negotiates. While there are connections

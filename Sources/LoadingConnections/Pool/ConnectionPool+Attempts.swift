@@ -180,7 +180,7 @@ extension ConnectionPool {
     func failed(_ attempt: ConnectionAttempt, with failure: ConnectionFailure) {
         let origin = attempt.primaryOrigin
         let request = attempt.request
-        // The request that the attempt was made for, or else the next in line; and the requests that shared the
+        // The request that the attempt was made for, or else the next in the queue; and the requests that shared the
         // attempt.
         var victims = isAbout(attempt, failure) ? [] : origin.sharing(attempt)
         origin.finish(attempt)

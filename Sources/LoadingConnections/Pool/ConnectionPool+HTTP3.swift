@@ -59,7 +59,7 @@ extension ConnectionPool {
     // MARK: Upgrades
 
     /// Whether a request is to wait for HTTP/3, although another connection could serve it or it would have to wait in
-    /// line.
+    /// the queue.
     func mayUpgrade(_ origin: OriginConnections, isAssumed: Bool) -> Bool {
         guard origin.key.mayShare, origin.shared?.version != .http3 else { return false }
         // A held connection waits for a request that can be challenged. Only one challenge about a server is open at a
@@ -86,7 +86,7 @@ extension ConnectionPool {
             dropUpgrade(of: origin)
         }
         if let upgrade = origin.upgrade {
-            origin.waiting.note(request)
+            origin.waiting.number(request)
             request.delegate?.connectionIsBeingMade()
             upgrade.setRequest(request)
             return true
@@ -94,7 +94,7 @@ extension ConnectionPool {
         guard origin.attemptCount == 0,
             let service = http3Service(of: origin.key, isAssumed: request.assumesHTTP3)
         else { return false }
-        origin.waiting.note(request)
+        origin.waiting.number(request)
         let upgrade = ConnectionAttempt(for: request, at: origin, pool: self, isUpgrade: true)
         origin.begin(upgrade)
         request.delegate?.connectionIsBeingMade()
@@ -107,7 +107,7 @@ extension ConnectionPool {
         guard let request = upgrade.request else { return }
         let origin = upgrade.primaryOrigin
         passOnAttempt(of: request, at: origin)
-        origin.enterLine(request)
+        origin.enqueue(request)
         serveOtherwise(origin)
     }
 

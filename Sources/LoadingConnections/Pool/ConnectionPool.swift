@@ -45,7 +45,7 @@ package final class ConnectionPool {
     @exclusivity(unchecked) var serversOfHTTP1: Set<ConnectionKey> = []
     /// The number of flushes. Connections from before a flush have a smaller number and are not kept.
     @exclusivity(unchecked) private(set) var generation = 0
-    private(set) lazy var descriptorLine = DescriptorLine(of: self)
+    private(set) lazy var descriptorQueue = DescriptorQueue(of: self)
     /// The pending wait for changes of the machine's routes.
     var routes: RouteWait?
     /// The number of requests that were served from shared connections after they had waited.
@@ -112,7 +112,7 @@ package final class ConnectionPool {
         _ key: ConnectionKey, isRepeatable: Bool, assumesHTTP3: Bool = false
     ) -> (any HTTPExchangeStream)? {
         loop.checkConfinement(of: "A connection pool")
-        guard let known = origins[key], !known.hasLine else { return nil }
+        guard let known = origins[key], !known.hasWaitingRequests else { return nil }
         if mayUpgrade(known, isAssumed: assumesHTTP3) { return nil }
         if let shared = known.shared {
             if let stream = shared.openStream(isRepeatable: isRepeatable, for: known) { return stream }
@@ -128,7 +128,8 @@ package final class ConnectionPool {
     /// none, or if its server does not allow it: the protocol is then requested over a connection of HTTP/1.1.
     package func takeTunnelStream(to key: ConnectionKey) -> (any HTTPExchangeStream)? {
         loop.checkConfinement(of: "A connection pool")
-        guard let known = origins[key], !known.hasLine, let shared = known.shared, shared.allowsExtendedConnect
+        guard let known = origins[key], !known.hasWaitingRequests, let shared = known.shared,
+            shared.allowsExtendedConnect
         else { return nil }
         return shared.openStream(isRepeatable: false, for: known)
     }
@@ -142,7 +143,7 @@ package final class ConnectionPool {
         }
         var origin = connections(to: request.key)
         if mayUpgrade(origin, isAssumed: request.assumesHTTP3), upgrade(origin, for: request) { return }
-        if !origin.hasLine {
+        if !origin.hasWaitingRequests {
             if let shared = origin.shared {
                 if let stream = shared.openStream(isRepeatable: request.isRepeatable, for: origin) {
                     return hand(stream, of: origin, to: request, isReused: true, events: [])
@@ -154,14 +155,14 @@ package final class ConnectionPool {
                 return hand(connection, of: origin, to: request, isReused: true, events: [])
             }
         }
-        // All requests in the line may wait for new connections that are being made.
-        if request.acceptsReused, origin.hasLine, origin.hasIdle, origin.waiting.firstForReleased() == nil,
+        // All requests in the queue may wait for new connections that are being made.
+        if request.acceptsReused, origin.hasWaitingRequests, origin.hasIdle, origin.waiting.firstForReleased() == nil,
             let connection = takeIdle(of: origin, isRepeatable: request.isRepeatable)
         {
             return hand(connection, of: origin, to: request, isReused: true, events: [])
         }
         origin.waiting.append(request)
-        request.line = origin
+        request.waitingOrigin = origin
         if mayStartAttempt(at: origin) {
             startAttempt(for: request, at: origin)
         } else {

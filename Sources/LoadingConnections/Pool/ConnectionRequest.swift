@@ -16,13 +16,13 @@ package final class ConnectionRequest {
     let early: ExchangeRequest?
     /// Retained until the request is answered or withdrawn.
     var delegate: (any ConnectionRequestDelegate)?
-    /// The attempt that was started for this request, while it runs; or the upgrade that it waits for outside the line.
+    /// The attempt that was started for this request, while it runs; or the upgrade that it waits for outside the queue.
     var attempt: ConnectionAttempt?
     /// The attempt of another request whose connection may carry this one too.
     var sharedAttempt: ConnectionAttempt?
     var isWaiting = false
-    /// The origin in whose line it waits.
-    weak var line: OriginConnections?
+    /// The origin in whose queue it waits.
+    weak var waitingOrigin: OriginConnections?
     /// Its number in the order of arrival.
     var arrival: UInt64 = 0
 
@@ -42,7 +42,7 @@ package final class ConnectionRequest {
     /// Whether this request waits for the network and not for other requests: a connection is being made, without an
     /// open challenge of another request, or the server must grant a stream.
     package var isBeingServed: Bool {
-        attempt != nil || sharedAttempt?.isAsking == false || isWaiting && line?.hasNoStreamCredit == true
+        attempt != nil || sharedAttempt?.isAsking == false || isWaiting && waitingOrigin?.hasNoStreamCredit == true
     }
 
     /// The step that the first hop has not completed, and since when; nil if something else is awaited.

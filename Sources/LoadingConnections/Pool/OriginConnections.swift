@@ -5,7 +5,7 @@
 /// so exclusive access to what each request uses is not checked.
 final class OriginConnections {
     let key: ConnectionKey
-    @exclusivity(unchecked) var waiting = WaitingLine()
+    @exclusivity(unchecked) var waiting = ConnectionRequestQueue()
     /// The most recently used one is last. Connections that closed while idle stay until they are reached or outnumber
     /// the others.
     @exclusivity(unchecked) private var idle: [HTTP1Connection] = []
@@ -42,7 +42,7 @@ final class OriginConnections {
     /// Whether a challenge of an attempt is open.
     var isAsking: Bool { attempts.values.contains(where: \.isAsking) }
     /// Whether requests wait, which are served before new ones.
-    var hasLine: Bool { !waiting.isEmpty }
+    var hasWaitingRequests: Bool { !waiting.isEmpty }
     var isUnused: Bool { liveCount == 0 && multiplexed.isEmpty && waiting.isEmpty && upgrade == nil }
 
     // MARK: Attempts
@@ -57,7 +57,7 @@ final class OriginConnections {
         attempt.request?.attempt = nil
         if attempt.isUpgrade {
             upgrade = nil
-            if let request = attempt.request { enterLine(request) }
+            if let request = attempt.request { enqueue(request) }
             return
         }
         attempts[attempt.number] = nil
@@ -69,10 +69,10 @@ final class OriginConnections {
         return lastNumber
     }
 
-    /// Puts a request that waited for an upgrade into the line, by its time of arrival.
-    func enterLine(_ request: ConnectionRequest) {
-        waiting.enter(request)
-        request.line = self
+    /// Puts a request that waited for an upgrade into the queue, by its time of arrival.
+    func enqueue(_ request: ConnectionRequest) {
+        waiting.insert(request)
+        request.waitingOrigin = self
     }
 
     /// Makes a request wait for the attempt of another request.
@@ -85,7 +85,7 @@ final class OriginConnections {
 
     /// The requests that wait for the attempt of another request.
     func sharing(_ attempt: ConnectionAttempt) -> [ConnectionRequest] {
-        // Where nothing is shared, the whole line is not looked at for each of many attempts that fail.
+        // Where nothing is shared, the whole queue is not searched for each of many attempts that fail.
         guard attempt.isShared else { return [] }
         return waiting.requests.filter { $0.sharedAttempt === attempt }
     }

@@ -51,9 +51,9 @@ package final class ProxyResolver: Sendable {
         answer: @escaping @Sendable (ProxyResolution) -> Void
     ) -> Ticket {
         let question = ProxyResolverQuery(source: script.map { .script($0) } ?? .desktop, query: query)
-        let line = script == nil ? desktop : scripts
+        let queue = script == nil ? desktop : scripts
         return Ticket(
-            place: line.ask(question, on: loop) { advice, _ in answer(advice) }, isOfScript: script != nil)
+            place: queue.ask(question, on: loop) { advice, _ in answer(advice) }, isOfScript: script != nil)
     }
 
     /// The answer is no longer needed.

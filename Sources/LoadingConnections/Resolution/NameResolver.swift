@@ -15,8 +15,8 @@ internal import Synchronization
 /// Each session has one resolver with its own cache; the threads are shared by the process.
 package final class NameResolver: Sendable {
     /// The queries of all resolvers.
-    private final class Lines: Sendable {
-        static let system = Lines(mostThreads: 32, idleSeconds: TimeLimits.standard.resolverThreadIdle, ask: askSystem)
+    private final class Queues: Sendable {
+        static let system = Queues(mostThreads: 32, idleSeconds: TimeLimits.standard.resolverThreadIdle, ask: askSystem)
         { HTTPSRecordLookup($0).answer() }
 
         let addresses: InFlightQueries<AddressCache>
@@ -39,7 +39,7 @@ package final class NameResolver: Sendable {
     typealias ServiceTicket = InFlightQueries<HTTPSRecordCache>.Ticket
 
     /// Nil for the system's resolver.
-    private let ownLines: Lines?
+    private let ownQueues: Queues?
     /// Whether anything was asked or stored. Many programs connect to addresses only, and pay nothing for names.
     private let isUsed = Atomic<Bool>(false)
     /// The client number of this resolver.
@@ -64,23 +64,23 @@ package final class NameResolver: Sendable {
         ask: @escaping @Sendable (AddressQuery) -> AddressAnswer,
         askForServices: @escaping @Sendable (HTTPSRecordQuery) -> HTTPSRecordAnswer = { _ in .success(.none) }
     ) {
-        self.init(Lines(mostThreads: mostThreads, idleSeconds: idleSeconds, ask: ask, askForServices: askForServices))
+        self.init(Queues(mostThreads: mostThreads, idleSeconds: idleSeconds, ask: ask, askForServices: askForServices))
     }
 
-    private init(_ ownLines: Lines?) {
-        self.ownLines = ownLines
+    private init(_ ownQueues: Queues?) {
+        self.ownQueues = ownQueues
         number = Self.lastNumber.add(1, ordering: .relaxed).newValue
     }
 
     deinit {
         guard isUsed.load(ordering: .relaxed) else { return }
-        lines.addresses.removeClient(number)
-        lines.services.removeClient(number)
+        queues.addresses.removeClient(number)
+        queues.services.removeClient(number)
     }
 
-    private var lines: Lines {
+    private var queues: Queues {
         isUsed.store(true, ordering: .relaxed)
-        return ownLines ?? .system
+        return ownQueues ?? .system
     }
 
     // MARK: From loops
@@ -91,7 +91,7 @@ package final class NameResolver: Sendable {
         _ question: AddressQuery, on loop: EventLoop, usesCache: Bool = true,
         answer: @escaping @Sendable (_ answer: AddressAnswer, _ isRemembered: Bool) -> Void
     ) -> AddressTicket {
-        lines.addresses.ask(question, by: number, on: loop, usesCache: usesCache, answer: answer)
+        queues.addresses.ask(question, by: number, on: loop, usesCache: usesCache, answer: answer)
     }
 
     /// The same for services. Returns nil, and gives no answer, for an origin that must not be queried.
@@ -100,18 +100,18 @@ package final class NameResolver: Sendable {
         answer: @escaping @Sendable (_ answer: HTTPSRecordAnswer, _ isRemembered: Bool) -> Void
     ) -> ServiceTicket? {
         guard question.mayBeAsked else { return nil }
-        return lines.services.ask(question, by: number, on: loop, answer: answer)
+        return queues.services.ask(question, by: number, on: loop, answer: answer)
     }
 
     /// The answer is no longer needed.
-    func withdraw(_ ticket: AddressTicket) { lines.addresses.withdraw(ticket) }
-    func withdraw(_ ticket: ServiceTicket) { lines.services.withdraw(ticket) }
+    func withdraw(_ ticket: AddressTicket) { queues.addresses.withdraw(ticket) }
+    func withdraw(_ ticket: ServiceTicket) { queues.services.withdraw(ticket) }
 
     /// Caches the addresses of a host that are known from elsewhere, such as the answer about a service.
     package func remember(_ addresses: [SocketAddress], of host: String, on loop: EventLoop) {
         for family in [SocketAddress.Family.ipv4, .ipv6] {
             let own = addresses.filter { $0.family == family }.map { $0.with(port: 0) }
-            lines.addresses.remember(
+            queues.addresses.remember(
                 own.isEmpty ? .failure(NameFailure(code: EAI_NONAME)) : .success(own), to: AddressQuery(host, family),
                 by: number, at: loop.clock.now)
         }
@@ -120,27 +120,27 @@ package final class NameResolver: Sendable {
     /// Drops what is cached about a host, because its addresses do not answer.
     package func forget(_ host: String) {
         guard isUsed.load(ordering: .relaxed) else { return }
-        lines.addresses.forget(host, by: number)
-        lines.services.forget(host, by: number)
+        queues.addresses.forget(host, by: number)
+        queues.services.forget(host, by: number)
     }
 
     /// Drops the whole cache, after a flush. The answers of queries in flight count only for requests that already wait
     /// for them.
     package func forgetAnswers() {
         guard isUsed.load(ordering: .relaxed) else { return }
-        lines.addresses.forgetAnswers(by: number)
-        lines.services.forgetAnswers(by: number)
+        queues.addresses.forgetAnswers(by: number)
+        queues.services.forgetAnswers(by: number)
     }
 
     /// The same for all users of the system's resolver: the machine's routes have changed.
     static func forgetAllAnswers() {
-        Lines.system.addresses.forgetAnswers()
-        Lines.system.services.forgetAnswers()
+        Queues.system.addresses.forgetAnswers()
+        Queues.system.services.forgetAnswers()
     }
 
     /// The number of queries that no thread has started, and the number of threads.
-    package var queuedQuestionCount: Int { lines.addresses.queuedQuestionCount + lines.services.queuedQuestionCount }
-    package var threadCount: Int { lines.addresses.threadCount + lines.services.threadCount }
+    package var queuedQuestionCount: Int { queues.addresses.queuedQuestionCount + queues.services.queuedQuestionCount }
+    package var threadCount: Int { queues.addresses.threadCount + queues.services.threadCount }
 
     // MARK: The system's resolver
 

@@ -12,7 +12,7 @@ import Testing
     @Test("waits end in their order, a few at a time") func order() async throws {
         let stepped = try SteppedLoop()
         let connectionPool = PoolOnLoop(to: 1, on: stepped.loop)
-        let together = DescriptorLine.together
+        let together = DescriptorQueue.batchSize
         let retry = stepped.limits.descriptorRetry
         let ended = EventRecorder<Int>()
         let waits = Waits()
@@ -68,7 +68,7 @@ import Testing
     @Test("a wait that has ended behind the last one is forgotten") func forgotten() async throws {
         let stepped = try SteppedLoop()
         let connectionPool = PoolOnLoop(to: 1, on: stepped.loop)
-        let together = DescriptorLine.together
+        let together = DescriptorQueue.batchSize
         let ended = EventRecorder<Int>()
         let waits = Waits()
         await connectionPool.onLoop { pool in

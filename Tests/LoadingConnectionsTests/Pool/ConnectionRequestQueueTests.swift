@@ -4,8 +4,8 @@ import Testing
 
 @testable import LoadingConnections
 
-/// The line of requests that wait for a connection.
-@Suite struct WaitingLineTests {
+/// The queue of requests that wait for a connection.
+@Suite struct ConnectionRequestQueueTests {
     private func request(_ priority: Float) -> ConnectionRequest {
         ConnectionRequest(
             key: ConnectionKey(isSecure: false, host: "host", port: 80), priority: priority, acceptsReused: true,
@@ -13,43 +13,43 @@ import Testing
     }
 
     /// Serves the next request as a shared connection does. Returns its priority.
-    private func serve(_ line: inout WaitingLine) -> Float? {
-        guard let next = line.first() else { return nil }
-        line.remove(next)
+    private func serve(_ queue: inout ConnectionRequestQueue) -> Float? {
+        guard let next = queue.first() else { return nil }
+        queue.remove(next)
         return next.priority
     }
 
     // CONN-1
     @Test("requests are served by priority, and in order among equals") func order() {
-        var line = WaitingLine()
+        var queue = ConnectionRequestQueue()
         let requests = ([0.5, 0.25, 0.5, 0.75] as [Float]).map { request($0) }
-        for request in requests { line.append(request) }
-        line.setPriority(0.75, of: requests[1])
-        line.setPriority(0, of: requests[0])
-        #expect(line.requests.map(\.arrival) == [2, 4, 3, 1])
-        let (first, second) = (line.popFirst(), serve(&line))
+        for request in requests { queue.append(request) }
+        queue.setPriority(0.75, of: requests[1])
+        queue.setPriority(0, of: requests[0])
+        #expect(queue.requests.map(\.arrival) == [2, 4, 3, 1])
+        let (first, second) = (queue.popFirst(), serve(&queue))
         #expect(first === requests[1])
         #expect(second == 0.75)
-        line.remove(requests[2])
-        #expect(line.count == 1)
-        let (third, none) = (line.popFirst(), line.popFirst())
+        queue.remove(requests[2])
+        #expect(queue.count == 1)
+        let (third, none) = (queue.popFirst(), queue.popFirst())
         #expect(third === requests[0])
         #expect(none == nil)
-        #expect(line.isEmpty)
+        #expect(queue.isEmpty)
     }
 
     // CONN-1, T-19: a program may give each request a priority of its own
     @Test("a served request is forgotten when those of another priority are served") func forgets() {
-        var line = WaitingLine()
+        var queue = ConnectionRequestQueue()
         weak var served: ConnectionRequest?
         do {
             let first = request(1)
             served = first
-            line.append(first)
+            queue.append(first)
         }
-        _ = serve(&line)
-        line.append(request(0.5))
-        let next = serve(&line)
+        _ = serve(&queue)
+        queue.append(request(0.5))
+        let next = serve(&queue)
         #expect(next == 0.5)
         #expect(served == nil)
     }

@@ -3,14 +3,14 @@
 /// Removing a request only sets a flag. Its entry is deleted when it reaches the front or when removed requests
 /// outnumber the waiting ones. A request whose priority changes is placed as if it had had the new priority from the
 /// beginning.
-struct WaitingLine {
+struct ConnectionRequestQueue {
     private struct Rank {
         let priority: Float
         var requests: [ConnectionRequest] = []
         var head = 0
 
         /// The index of request number `arrival`: a rank is sorted by arrival.
-        func place(of arrival: UInt64) -> Int {
+        func index(of arrival: UInt64) -> Int {
             var low = head
             var high = requests.count
             while low < high {
@@ -24,31 +24,31 @@ struct WaitingLine {
     /// Highest priority first. Usually there is only one rank.
     private var ranks: [Rank] = []
     private(set) var count = 0
-    private var gone = 0
+    private var removedCount = 0
     private var arrivals: UInt64 = 0
 
     var isEmpty: Bool { count == 0 }
 
     mutating func append(_ request: ConnectionRequest) {
-        note(request)
+        number(request)
         request.isWaiting = true
         count += 1
         let index = rank(of: request.priority)
         ranks[index].requests.append(request)
     }
 
-    /// Numbers a request that is not in the line but may enter it later.
-    mutating func note(_ request: ConnectionRequest) {
+    /// Numbers a request that is not in the queue but may be inserted later.
+    mutating func number(_ request: ConnectionRequest) {
         arrivals &+= 1
         request.arrival = arrivals
     }
 
-    /// A request that was numbered before enters the line by its time of arrival.
-    mutating func enter(_ request: ConnectionRequest) {
+    /// Inserts a request that was numbered before, by its time of arrival.
+    mutating func insert(_ request: ConnectionRequest) {
         request.isWaiting = true
         count += 1
         let index = rank(of: request.priority)
-        ranks[index].requests.insert(request, at: ranks[index].place(of: request.arrival))
+        ranks[index].requests.insert(request, at: ranks[index].index(of: request.arrival))
     }
 
     /// Gives a request another priority, whether it waits here or not.
@@ -57,13 +57,13 @@ struct WaitingLine {
         request.priority = priority
         guard request.isWaiting, before != priority else { return }
         if let index = ranks.firstIndex(where: { $0.priority == before }) {
-            let place = ranks[index].place(of: request.arrival)
-            guard place < ranks[index].requests.count, ranks[index].requests[place] === request else { return }
-            ranks[index].requests.remove(at: place)
+            let position = ranks[index].index(of: request.arrival)
+            guard position < ranks[index].requests.count, ranks[index].requests[position] === request else { return }
+            ranks[index].requests.remove(at: position)
             if ranks[index].head == ranks[index].requests.count { ranks.remove(at: index) }
         }
         let index = rank(of: priority)
-        ranks[index].requests.insert(request, at: ranks[index].place(of: request.arrival))
+        ranks[index].requests.insert(request, at: ranks[index].index(of: request.arrival))
     }
 
     /// The index of a priority's rank, which is created if necessary.
@@ -78,7 +78,7 @@ struct WaitingLine {
     mutating func popFirst() -> ConnectionRequest? {
         guard let request = first() else { return nil }
         ranks[0].head += 1
-        forgetServed(in: 0)
+        compact(in: 0)
         request.isWaiting = false
         count -= 1
         return request
@@ -88,10 +88,10 @@ struct WaitingLine {
     /// there may be as many ranks as there are numbers.
     mutating func first() -> ConnectionRequest? {
         while !ranks.isEmpty {
-            stepOverGone(in: 0)
+            skipRemoved(in: 0)
             if ranks[0].head < ranks[0].requests.count { return ranks[0].requests[ranks[0].head] }
             if ranks.count == 1 {
-                // Kept, so that a line that repeatedly fills and empties does not allocate each time.
+                // Kept, so that a queue that repeatedly fills and empties does not allocate each time.
                 ranks[0].requests.removeAll(keepingCapacity: ranks[0].requests.count <= 1024)
                 ranks[0].head = 0
                 return nil
@@ -107,7 +107,7 @@ struct WaitingLine {
     /// The first request that a released connection helps: it accepts the connection, or it needs room for a new one,
     /// which is not being made yet.
     mutating func firstForReleased() -> ConnectionRequest? {
-        // An empty line forgets the entries of its former requests.
+        // An empty queue forgets the entries of its former requests.
         isEmpty ? popFirst() : first { $0.acceptsReused || $0.attempt == nil }
     }
 
@@ -118,7 +118,7 @@ struct WaitingLine {
 
     private mutating func first(where matches: (ConnectionRequest) -> Bool) -> ConnectionRequest? {
         for rank in ranks.indices {
-            stepOverGone(in: rank)
+            skipRemoved(in: rank)
             for index in ranks[rank].head..<ranks[rank].requests.count
             where ranks[rank].requests[index].isWaiting && matches(ranks[rank].requests[index]) {
                 return ranks[rank].requests[index]
@@ -133,15 +133,15 @@ struct WaitingLine {
     }
 
     /// Skips removed requests at the front, each of them only once.
-    private mutating func stepOverGone(in rank: Int) {
+    private mutating func skipRemoved(in rank: Int) {
         while ranks[rank].head < ranks[rank].requests.count, !ranks[rank].requests[ranks[rank].head].isWaiting {
             ranks[rank].head += 1
-            gone -= 1
+            removedCount -= 1
         }
-        forgetServed(in: rank)
+        compact(in: rank)
     }
 
-    private mutating func forgetServed(in rank: Int) {
+    private mutating func compact(in rank: Int) {
         guard ranks[rank].head > 1024, ranks[rank].head * 2 > ranks[rank].requests.count else { return }
         ranks[rank].requests.removeFirst(ranks[rank].head)
         ranks[rank].head = 0
@@ -151,8 +151,8 @@ struct WaitingLine {
         guard request.isWaiting else { return }
         request.isWaiting = false
         count -= 1
-        gone += 1
-        if gone > 64, gone > count { sweep() }
+        removedCount += 1
+        if removedCount > 64, removedCount > count { sweep() }
     }
 
     private mutating func sweep() {
@@ -161,6 +161,6 @@ struct WaitingLine {
             ranks[index].head = 0
         }
         ranks.removeAll { $0.requests.isEmpty }
-        gone = 0
+        removedCount = 0
     }
 }
