@@ -257,12 +257,12 @@ clx_kind clx_next(const clx_run *run, int milliseconds, char *bytes, size_t capa
     // A signal may cut it short; so it is waited for again, no longer than twice.
     int found = poll(&ready, 1, milliseconds);
     if (found < 0 && errno == EINTR) found = poll(&ready, 1, milliseconds);
-    if (found <= 0) return CLX_SILENCE;
+    if (found <= 0) return CLX_TIMED_OUT;
     char kind = 0;
     struct iovec parts[] = {{&kind, 1}, {bytes, capacity}};
     struct msghdr message = {.msg_iov = parts, .msg_iovlen = 2};
     ssize_t got = recvmsg(run->descriptor, &message, MSG_DONTWAIT);
-    if (got < 1) return CLX_SILENCE;
+    if (got < 1) return CLX_TIMED_OUT;
     *count = (size_t)got - 1;
     switch (kind) {
     case CLX_ANSWER: return CLX_ANSWER;

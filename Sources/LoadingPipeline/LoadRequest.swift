@@ -77,7 +77,7 @@ package struct LoadRequest {
         set { owned().values.body = newValue }
     }
 
-    /// Seconds of silence before the load fails (C-6).
+    /// Seconds without network activity before the load fails (C-6).
     package var idleTimeout: Double { storage.values.idleTimeout }
 
     /// Seconds from start to end before the load fails (C-8); infinite for none.

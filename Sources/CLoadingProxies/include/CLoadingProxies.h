@@ -29,7 +29,7 @@ typedef enum {
     CLX_FAILED = 'F',   // nothing that is an answer
     CLX_RESOLVE = 'R',  // it wants to know the address of this host
     CLX_OWN = 'O',      // it wants to know the address of this machine
-    CLX_SILENCE = 0,    // nothing within the time, or the process has ended
+    CLX_TIMED_OUT = 0,  // nothing within the time, or the process has ended
 } clx_kind;
 
 // Runs `functions`, then `script`, and then calls its FindProxyForURL(url, host). False if there can be no process now.

@@ -93,9 +93,9 @@ package final class FTPConnection: ByteStreamOwner {
     package var awaits: PendingPhase? { connector?.awaits }
 
     /// The error of a load that has timed out.
-    package var silence: LoadError {
+    package var timeoutError: LoadError {
         guard let proxyMode = key.proxyMode, awaits != nil || dataConnector?.awaits != nil else { return .timedOut }
-        return proxyMode.silence
+        return proxyMode.timeoutError
     }
 
     private func connectorEnded(_ outcome: Result<ByteStream, ConnectionFailure>) {

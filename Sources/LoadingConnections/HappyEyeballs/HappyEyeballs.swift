@@ -43,7 +43,7 @@ package struct HappyEyeballs: Sendable {
 
     private let attemptDelay: Int64
     private let resolutionDelay: Int64
-    private let silence: Int64
+    private let addressSilence: Int64
     private let families: [SocketAddress.Family]
     /// The families that are not resolved yet.
     private var unresolved: [SocketAddress.Family]
@@ -79,7 +79,7 @@ package struct HappyEyeballs: Sendable {
         self.awaitsServices = awaitsServices
         self.attemptDelay = min(max(limits.attemptDelay, limits.shortestAttemptDelay), limits.longestAttemptDelay)
         resolutionDelay = limits.resolutionDelay
-        silence = limits.addressSilence
+        addressSilence = limits.addressSilence
     }
 
     package mutating func handle(_ input: Input, at now: Int64) -> [Action] {
@@ -150,7 +150,7 @@ package struct HappyEyeballs: Sendable {
     }
 
     /// An address to avoid may accept the connection first again.
-    private var nextDelay: Int64 { waiting.hasOnlyAvoided ? max(silence, attemptDelay) : attemptDelay }
+    private var nextDelay: Int64 { waiting.hasOnlyAvoided ? max(addressSilence, attemptDelay) : attemptDelay }
 
     /// Whether the addresses are all tried, and there may be others.
     private var mayResolveAgain: Bool {
@@ -160,13 +160,13 @@ package struct HappyEyeballs: Sendable {
     private func mustResolveAgain(at now: Int64) -> Bool {
         guard mayResolveAgain else { return false }
         // A host may have moved, and another of its addresses may swallow everything.
-        if !running.isEmpty { return now >= lastAttemptTime + silence }
+        if !running.isEmpty { return now >= lastAttemptTime + addressSilence }
         // Without a network, neither an address nor a name server answers.
         return mostTellingFailure.code != LoadError.notConnectedToInternet.code
     }
 
     private mutating func nextDeadline(at now: Int64) -> Int64? {
-        if waiting.isEmpty { return mayResolveAgain && !running.isEmpty ? lastAttemptTime + silence : nil }
+        if waiting.isEmpty { return mayResolveAgain && !running.isEmpty ? lastAttemptTime + addressSilence : nil }
         if attemptCount > 0 { return lastAttemptTime + nextDelay }
         let end = resolutionDelayEnd ?? now + resolutionDelay
         resolutionDelayEnd = end

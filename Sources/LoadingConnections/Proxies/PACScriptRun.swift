@@ -56,13 +56,13 @@ struct PACScriptRun {
         var questions = 0
         while true {
             let left = (deadline - cll_now()) / 1_000_000
-            guard left > 0 else { return .silence }
+            guard left > 0 else { return .timedOut }
             let (kind, text) = next(within: Int32(truncatingIfNeeded: left))
             switch kind {
             case CLX_ANSWER: return .route(PACResult(text).route)
             case CLX_RESOLVE, CLX_OWN:
                 questions += 1
-                guard questions <= Self.mostNames else { return .silence }
+                guard questions <= Self.mostNames else { return .timedOut }
                 let asked = cll_now()
                 let address = kind == CLX_OWN ? Self.ownAddress : resolve(text)
                 let now = cll_now()
@@ -70,14 +70,14 @@ struct PACScriptRun {
                 deadline += now - asked
                 Self.withText(address ?? "") { clx_tell(&run, $0) }
             // The script exceeded its time or memory, or made a forbidden system call.
-            case CLX_SILENCE: return .silence
+            case CLX_TIMED_OUT: return .timedOut
             default: return .nothing
             }
         }
     }
 
     private mutating func next(within milliseconds: Int32) -> (clx_kind, String) {
-        var kind = CLX_SILENCE
+        var kind = CLX_TIMED_OUT
         let bytes = [UInt8](unsafeUninitializedCapacity: PACResult.Limit.length) { buffer, count in
             buffer.withMemoryRebound(to: CChar.self) {
                 kind = clx_next(&run, milliseconds, $0.baseAddress, $0.count, &count)

@@ -26,7 +26,7 @@ package enum ProxyMode: Hashable, Sendable {
     }
 
     /// The proxy did not complete its step in time (PROXY-10).
-    package var silence: LoadError {
+    package var timeoutError: LoadError {
         ConnectionFailure(.unreachable(service, .connectionAttemptFailed(ETIMEDOUT)), of: server).error
     }
 }

@@ -5,10 +5,10 @@ internal import LoadingSemantics
 /// redirect to a URL that is made to delay the script.
 struct ProxyResolutionCache: ResolverCache {
     static let most = 256
-    /// The number of timeouts in a row after which a script counts as silent.
-    static let patience = 3
+    /// The number of timeouts in a row after which a script is not run for a while.
+    static let mostTimeouts = 3
 
-    private struct Silence {
+    private struct Timeouts {
         var count = 0
         /// When the last timeout expires.
         var expiry: Int64 = 0
@@ -16,25 +16,25 @@ struct ProxyResolutionCache: ResolverCache {
 
     private var answers = ExpiringAnswers<ProxyResolverQuery, ProxyResolution>(limit: most)
     /// Timeouts since the last answer.
-    private var silences: [ProxyResolverQuery.Source: Silence] = [:]
+    private var timeouts: [ProxyResolverQuery.Source: Timeouts] = [:]
 
     var count: Int { answers.count }
 
     func answer(to question: ProxyResolverQuery, at now: Int64) -> ProxyResolution? {
         if let answer = answers.answer(to: question, at: now) { return answer }
-        guard let silence = silences[question.source], silence.expiry > now, silence.count >= Self.patience else {
+        guard let recent = timeouts[question.source], recent.expiry > now, recent.count >= Self.mostTimeouts else {
             return nil
         }
-        return .silence
+        return .timedOut
     }
 
     mutating func remember(_ answer: ProxyResolution, to question: ProxyResolverQuery, at now: Int64) {
-        if answer == .silence {
-            silences = silences.filter { $0.value.expiry > now }
-            silences[question.source, default: Silence()].count += 1
-            silences[question.source]?.expiry = now + TimeLimits.standard.proxyAnswerLifetime
-        } else if !silences.isEmpty {
-            silences[question.source] = nil
+        if answer == .timedOut {
+            timeouts = timeouts.filter { $0.value.expiry > now }
+            timeouts[question.source, default: Timeouts()].count += 1
+            timeouts[question.source]?.expiry = now + TimeLimits.standard.proxyAnswerLifetime
+        } else if !timeouts.isEmpty {
+            timeouts[question.source] = nil
         }
         answers.set(answer, to: question, until: now + TimeLimits.standard.proxyAnswerLifetime, at: now)
     }
@@ -43,6 +43,6 @@ struct ProxyResolutionCache: ResolverCache {
 
     mutating func forgetAll() {
         answers.removeAll()
-        silences = [:]
+        timeouts = [:]
     }
 }

@@ -83,8 +83,8 @@ package enum ProxyResolution: Sendable, Equatable {
     case route(ProxyRouteList)
     /// No usable answer.
     case nothing
-    /// The script exceeded its limits.
-    case silence
+    /// The script exceeded its time or another limit.
+    case timedOut
 }
 
 /// The desktop's proxy settings, read with libproxy. May block for any time; only one thread may use it at a time.

@@ -268,7 +268,7 @@ package final class HTTPLoad: Load, LoopTimerTarget {
     private var nextCheck: Int64 {
         let loop = environment.loop
         return clock.nextCheck(
-            at: loop.now, idle: request.idleTimeout, total: request.totalTimeout, countsSilence: idleTimeIsRunning,
+            at: loop.now, idle: request.idleTimeout, total: request.totalTimeout, idleTimeRuns: idleTimeIsRunning,
             // The progress of a body, as the server acknowledges it, is polled.
             checks: request.body.isNone ? 1 : loop.limits.progressChecksPerTimeout,
             shortest: loop.limits.shortestTimerPeriod)
@@ -288,7 +288,9 @@ package final class HTTPLoad: Load, LoopTimerTarget {
             if let arrival = exchange?.lastArrival { clock.noteArrival(at: arrival) }
         }
         let idle = idleTimeIsRunning ? request.idleTimeout : nil
-        if clock.isOver(at: now, idle: idle, total: request.totalTimeout) { return end(exchange?.silence ?? .timedOut) }
+        if clock.isOver(at: now, idle: idle, total: request.totalTimeout) {
+            return end(exchange?.timeoutError ?? .timedOut)
+        }
         armTimer()
     }
 

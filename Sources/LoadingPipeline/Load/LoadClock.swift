@@ -8,9 +8,9 @@ struct LoadClock: Equatable {
     private(set) var lastActivity: Int64 = 0
     /// The start of the load, moved forward by the duration of suspensions.
     private var start: Int64 = 0
-    /// The silence of earlier attempts that the server has not processed. The activity of the next attempt does not end
+    /// The idle time of earlier attempts that the server has not processed. The activity of the next attempt does not end
     /// it, because that would be repeated without an end.
-    private var earlierSilence: Int64 = 0
+    private var earlierIdleTime: Int64 = 0
     private var suspension: Int64 = 0
 
     mutating func begin(at now: Int64) {
@@ -23,21 +23,21 @@ struct LoadClock: Equatable {
     /// Bytes have arrived then, as it turns out now.
     mutating func noteArrival(at time: Int64) { lastActivity = max(lastActivity, time) }
 
-    /// The server has not processed the request, which is sent again now: the silence continues.
+    /// The server has not processed the request, which is sent again now: the idle time continues.
     mutating func noteUnprocessed(at now: Int64) {
-        earlierSilence += max(now - lastActivity, 0)
+        earlierIdleTime += max(now - lastActivity, 0)
         lastActivity = now
     }
 
     /// The server has processed the request.
     mutating func noteResponse(at now: Int64) {
-        earlierSilence = 0
+        earlierIdleTime = 0
         lastActivity = now
     }
 
     /// The time when the idle timeout expires.
-    private func endOfSilence(_ idle: Double) -> Int64 {
-        lastActivity.addingSeconds(idle) - earlierSilence
+    private func idleEnd(_ idle: Double) -> Int64 {
+        lastActivity.addingSeconds(idle) - earlierIdleTime
     }
 
     mutating func suspend(at now: Int64) { suspension = now }
@@ -51,26 +51,26 @@ struct LoadClock: Equatable {
     func isOver(at now: Int64, idle: Double?, total: Double) -> Bool {
         if now >= start.addingSeconds(total) { return true }
         guard let idle else { return false }
-        return now >= endOfSilence(idle)
+        return now >= idleEnd(idle)
     }
 
     /// The time of the next check.
     ///
     /// - Parameters:
     ///   - idle: Nil if there is no idle timeout.
-    ///   - countsSilence: Whether the idle time runs now. If not, it may run by the time of the next check.
+    ///   - idleTimeRuns: Whether the idle time runs now. If not, it may run by the time of the next check.
     ///   - checks: How often in one idle timeout the load checks for progress that is not reported.
     ///   - shortest: The minimum interval between checks, in seconds, unless a timeout ends earlier. It prevents a
     ///     busy loop for a request with a timeout of almost zero.
     func nextCheck(
-        at now: Int64, idle: Double?, total: Double, countsSilence: Bool, checks: Double = 1, shortest: Double
+        at now: Int64, idle: Double?, total: Double, idleTimeRuns: Bool, checks: Double = 1, shortest: Double
     ) -> Int64 {
         let end = start.addingSeconds(total)
         guard let idle else { return end }
         let pause = max(idle / max(checks, 1), shortest)
-        guard countsSilence else { return min(end, now.addingSeconds(pause)) }
-        let silence = endOfSilence(idle)
-        return min(end, checks > 1 ? min(silence, now.addingSeconds(pause)) : silence)
+        guard idleTimeRuns else { return min(end, now.addingSeconds(pause)) }
+        let deadline = idleEnd(idle)
+        return min(end, checks > 1 ? min(deadline, now.addingSeconds(pause)) : deadline)
     }
 }
 

@@ -105,24 +105,26 @@ package final class ProxyRoutes {
 
     /// The order in which to try the routes. Routes that failed recently come last.
     ///
-    /// - Parameter patience: How long a silent proxy is waited for, in nanoseconds.
+    /// - Parameter timeout: The time limit for each proxy, in nanoseconds.
     func inOrder(
-        _ ways: [ProxyRoute], to destination: ProxyDestination, patience: Int64
+        _ routes: [ProxyRoute], to destination: ProxyDestination, timeout: Int64
     ) -> [ProxyRoute] {
-        if failed.isEmpty { return ways }
+        if failed.isEmpty { return routes }
         forgetIfOver()
-        return failed.inOrder(ways, to: destination, timeout: patience, at: loop.now)
+        return failed.inOrder(routes, to: destination, timeout: timeout, at: loop.now)
     }
 
     /// - Parameters:
     ///   - destination: Nil if the proxy itself could not be reached.
-    ///   - silence: How long the proxy has not answered, in nanoseconds.
-    func failed(_ proxy: ProxyServer, for destination: ProxyDestination?, after silence: Int64) {
+    ///   - time: How long the proxy has not answered, in nanoseconds.
+    func failed(_ proxy: ProxyServer, for destination: ProxyDestination?, after time: Int64) {
         forgetIfOver()
-        failed.failed(proxy, for: destination, after: silence, at: loop.now)
+        failed.failed(proxy, for: destination, after: time, at: loop.now)
     }
 
-    func works(_ proxy: ProxyServer, for destination: ProxyDestination) { failed.succeeded(proxy, for: destination) }
+    func succeeded(_ proxy: ProxyServer, for destination: ProxyDestination) {
+        failed.succeeded(proxy, for: destination)
+    }
 
     func forgetFailures() { flushCount += 1 }
 
@@ -140,7 +142,7 @@ package final class ProxyRoutes {
 
     // MARK: Scripts and the desktop
 
-    func desktopWasSilent() { desktopPause = loop.now + loop.limits.proxySourcePause }
+    func desktopTimedOut() { desktopPause = loop.now + loop.limits.proxySourcePause }
 
     /// The text of the script at a URL, or the failure; reported now or later.
     func script(at address: String, _ done: @escaping (Result<PACScriptText, ProxyFailure>) -> Void) {

@@ -44,7 +44,7 @@ final class ProxySearch: LoopTimerTarget {
     }
 
     func timerFired(_ timer: LoopTimer) {
-        if source == .desktop { routes.desktopWasSilent() }
+        if source == .desktop { routes.desktopTimedOut() }
         end(nil)
     }
 

@@ -8,87 +8,87 @@ internal import LoadingTransport
 final class RouteSelector: LoopTimerTarget {
     private let routes: ProxyRoutes
     private let destination: ProxyDestination
-    private let patience: Int64
+    private let timeout: Int64
     /// The current route and those that follow; never empty.
-    private var left: ArraySlice<ProxyRoute>
+    private var remaining: ArraySlice<ProxyRoute>
     private let timer = LoopTimer()
     /// The network epoch in which the current route was started, and whether its silence counts against the proxy.
     private var epoch: ProxyRoutes.NetworkEpoch
-    private var countsSilence = false
+    private var countsTimeout = false
     /// Called when the time for the current route has passed.
-    var onSilence: (() -> Void)?
+    var onTimeout: (() -> Void)?
 
     /// Nil if there is only one route.
     ///
     /// - Parameter idleTimeout: The load's idle timeout, in seconds.
     init?(
-        _ ways: [ProxyRoute], to destination: @autoclosure () -> ProxyDestination, in routes: ProxyRoutes?,
+        _ candidates: [ProxyRoute], to destination: @autoclosure () -> ProxyDestination, in routes: ProxyRoutes?,
         idleTimeout: Double
     ) {
-        guard ways.count > 1, let routes else { return nil }
+        guard candidates.count > 1, let routes else { return nil }
         self.routes = routes
         self.destination = destination()
         // The minimum prevents a busy loop for a load with an idle timeout of almost zero.
         let limits = routes.loop.limits
-        patience = min(
-            limits.proxySilence,
+        timeout = min(
+            limits.proxyTimeout,
             Int64(0).addingSeconds(max(idleTimeout / limits.routesPerTimeout, limits.shortestTimerPeriod)))
-        left = routes.inOrder(ways, to: self.destination, patience: patience)[...]
+        remaining = routes.inOrder(candidates, to: self.destination, timeout: timeout)[...]
         epoch = routes.epoch
     }
 
-    var current: ProxyRoute? { left.first }
+    var current: ProxyRoute? { remaining.first }
 
     // MARK: Time
 
     /// Starts the time of the current route. If other loads have found a failure of its proxy while this one was
     /// queued, the route gets no time.
     func startTimer() {
-        guard left.count > 1 else { return }
-        let isFirst = routes.inOrder(Array(left), to: destination, patience: patience).first == left.first
-        countsSilence = isFirst
+        guard remaining.count > 1 else { return }
+        let isFirst = routes.inOrder(Array(remaining), to: destination, timeout: timeout).first == remaining.first
+        countsTimeout = isFirst
         epoch = routes.epoch
-        arm(isFirst ? patience : 0)
+        arm(isFirst ? timeout : 0)
     }
 
     /// Restarts the timer, because the load does not wait for the proxy now.
-    func restartTimer() { if left.count > 1 { arm(patience) } }
+    func restartTimer() { if remaining.count > 1 { arm(timeout) } }
 
     private func arm(_ time: Int64) { routes.loop.arm(timer, at: routes.loop.now + time, for: self) }
 
     /// Stops the timer.
     func stopTimer() { routes.loop.disarm(timer) }
 
-    func timerFired(_ timer: LoopTimer) { onSilence?() }
+    func timerFired(_ timer: LoopTimer) { onTimeout?() }
 
     // MARK: Outcomes
 
     /// The route has reached the server.
     func succeeded() {
         stopTimer()
-        if case .through(let proxy) = current { routes.works(proxy, for: destination) }
+        if case .through(let proxy) = current { routes.succeeded(proxy, for: destination) }
     }
 
     /// The route has failed. False if there is no other route to try.
     func failed(_ failure: ConnectionFailure) -> Bool {
         stopTimer()
-        guard failure.permitsNextRoute, left.count > 1 else { return false }
-        if Self.isOfProxy(failure) { blame(failure.step, after: .max) }
-        left.removeFirst()
+        guard failure.permitsNextRoute, remaining.count > 1 else { return false }
+        if Self.isOfProxy(failure) { recordFailure(failure.step, after: .max) }
+        remaining.removeFirst()
         return true
     }
 
     /// The time for the route has passed without an answer. False if there is no other route.
-    func wasSilent(at awaited: PendingPhase) -> Bool {
+    func timedOut(at awaited: PendingPhase) -> Bool {
         stopTimer()
-        guard left.count > 1 else { return false }
-        if countsSilence {
+        guard remaining.count > 1 else { return false }
+        if countsTimeout {
             // Earlier steps may have used some of the time. If that was little, the full time counts, so that the next
             // load need not find it out again.
-            let silence = routes.loop.now &- awaited.since
-            blame(awaited.step, after: silence >= patience / 4 * 3 ? patience : silence)
+            let time = routes.loop.now &- awaited.since
+            recordFailure(awaited.step, after: time >= timeout / 4 * 3 ? timeout : time)
         }
-        left.removeFirst()
+        remaining.removeFirst()
         return true
     }
 
@@ -108,13 +108,13 @@ final class RouteSelector: LoopTimerTarget {
 
     /// Records the failure, unless the network has changed or the session was reset since the route was started.
     ///
-    /// - Parameter silence: How long the proxy has not answered.
-    private func blame(_ step: ConnectPhase, after silence: Int64) {
+    /// - Parameter time: How long the proxy has not answered.
+    private func recordFailure(_ step: ConnectPhase, after time: Int64) {
         guard case .through(let proxy) = current, epoch == routes.epoch else { return }
         switch step {
         case .resolution: break
-        case .connection: routes.failed(proxy, for: nil, after: silence)
-        case .tunnel: routes.failed(proxy, for: destination, after: silence)
+        case .connection: routes.failed(proxy, for: nil, after: time)
+        case .tunnel: routes.failed(proxy, for: destination, after: time)
         }
     }
 }

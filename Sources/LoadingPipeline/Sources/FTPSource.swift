@@ -162,7 +162,7 @@ package final class FTPSource: LoadSource, FTPConnectionObserver {
         routeSelector?.stopTimer()
         routeSelector = RouteSelector(
             routeList.routes, to: ProxyDestination(url), in: environment.proxies, idleTimeout: load?.idleTimeout ?? 0)
-        routeSelector?.onSilence = { [weak self] in self?.routeIsSilent() }
+        routeSelector?.onTimeout = { [weak self] in self?.routeTimedOut() }
         guard let route = routeSelector?.current ?? routeList.routes.first else {
             // A proxy is required, and it is not usable. Not reported before this function returns.
             return environment.loop.runLater { [weak self] in self?.ftpEnded(routeList.failure(.tunnel).loadError) }
@@ -180,16 +180,16 @@ package final class FTPSource: LoadSource, FTPConnectionObserver {
         if !isPaused { routeSelector?.startTimer() }
     }
 
-    private func routeIsSilent() {
+    private func routeTimedOut() {
         guard let connection else { return }
         guard let step = connection.awaits else { return routeSelector?.restartTimer() ?? () }
-        guard routeSelector?.wasSilent(at: step) == true else { return }
+        guard routeSelector?.timedOut(at: step) == true else { return }
         connection.cancel()
         useNextRoute()
     }
 
     /// The error of a timeout. A silent proxy has a different error from a silent server (PROXY-10).
-    package var silence: LoadError { connection?.silence ?? .timedOut }
+    package var timeoutError: LoadError { connection?.timeoutError ?? .timedOut }
 
     private func useNextRoute() {
         load?.sourceIsAlive()

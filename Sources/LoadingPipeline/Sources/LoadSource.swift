@@ -17,14 +17,14 @@ package protocol LoadSource: AnyObject {
     /// The partial file of an earlier download is unusable: the source starts from the beginning.
     func beginAnew()
     /// The error for a timeout of the source.
-    var silence: LoadError { get }
+    var timeoutError: LoadError { get }
     /// Stops the source for good. Called once for each `start`, also after the source has reported its end.
     func stop()
 }
 
 extension LoadSource {
     package func isDelivered() -> Bool { true }
-    package var silence: LoadError { .timedOut }
+    package var timeoutError: LoadError { .timedOut }
     /// Most sources send no challenge.
     package func answerChallenge(_ answer: AuthenticationAnswer) {}
     /// Most sources cannot resume.

@@ -69,7 +69,7 @@ package final class SourceLoad: Load, LoopTimerTarget, BodySinkOwner {
     }
 
     /// - Parameters:
-    ///   - idleTimeout: Seconds of silence before the load fails (C-6).
+    ///   - idleTimeout: Seconds without activity before the load fails (C-6).
     ///   - totalTimeout: Seconds from start to end before the load fails (C-8).
     package init(
         _ source: any LoadSource, on loop: EventLoop, destination: BodyDestination, idleTimeout: Double,
@@ -348,7 +348,7 @@ package final class SourceLoad: Load, LoopTimerTarget, BodySinkOwner {
     private func armTimer() {
         guard !isSuspended else { return }
         let check = clock.nextCheck(
-            at: loop.now, idle: idleTimeout, total: totalTimeout, countsSilence: idleTimeIsRunning,
+            at: loop.now, idle: idleTimeout, total: totalTimeout, idleTimeRuns: idleTimeIsRunning,
             shortest: loop.limits.shortestTimerPeriod)
         loop.arm(timer, at: check, for: self)
     }
@@ -358,7 +358,7 @@ package final class SourceLoad: Load, LoopTimerTarget, BodySinkOwner {
 
     package func timerFired(_ timer: LoopTimer) {
         if clock.isOver(at: loop.now, idle: idleTimeIsRunning ? idleTimeout : nil, total: totalTimeout) {
-            return end(source.silence)
+            return end(source.timeoutError)
         }
         armTimer()
     }

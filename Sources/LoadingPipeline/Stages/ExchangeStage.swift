@@ -106,7 +106,7 @@ final class ExchangeStage: ConnectionRequestDelegate, ExchangeObserver, LoopTime
         environment = load.environment
         retries = ExchangeRetries(at: environment.loop.now)
         log = load.log
-        routeSelector?.onSilence = { [weak self] in self?.routeIsSilent() }
+        routeSelector?.onTimeout = { [weak self] in self?.routeTimedOut() }
     }
 
     /// The key of the connection that the request needs on this route. Without a route the key is not used.
@@ -287,9 +287,9 @@ final class ExchangeStage: ConnectionRequestDelegate, ExchangeObserver, LoopTime
     }
 
     /// The error of a timeout. A silent proxy has a different error from a silent server (PROXY-10).
-    var silence: LoadError {
+    var timeoutError: LoadError {
         guard let proxyMode = key.proxyMode, pendingConnection?.awaits != nil else { return .timedOut }
-        return proxyMode.silence
+        return proxyMode.timeoutError
     }
 
     /// Drains the rest of a response that is not delivered, to keep the connection if that is cheap. `then` is
@@ -383,11 +383,11 @@ final class ExchangeStage: ConnectionRequestDelegate, ExchangeObserver, LoopTime
         useNextRoute(for: load)
     }
 
-    private func routeIsSilent() {
+    private func routeTimedOut() {
         guard let load, let pendingConnection else { return }
         // Nil in the queue, while a challenge is open, and once the proxy has done its part.
         guard let step = pendingConnection.awaits else { return routeSelector?.restartTimer() ?? () }
-        guard routeSelector?.wasSilent(at: step) == true else { return }
+        guard routeSelector?.timedOut(at: step) == true else { return }
         self.pendingConnection = nil
         append(pendingConnection.eventsSoFar)
         environment.pool.withdraw(pendingConnection)

@@ -200,7 +200,7 @@ package final class StreamLoad: Load, LoopTimerTarget, StreamConnectionOwner {
         clock.noteActivity(at: environment.loop.now)
         routeSelector = RouteSelector(
             routeList.routes, to: destination, in: environment.proxies, idleTimeout: limits.idle)
-        routeSelector?.onSilence = { [weak self] in self?.routeIsSilent() }
+        routeSelector?.onTimeout = { [weak self] in self?.routeTimedOut() }
         guard let route = routeSelector?.current ?? routeList.routes.first else {
             // A proxy is required, and it is not usable.
             return perform(machine.fail(routeList.failure(.tunnel).loadError))
@@ -219,11 +219,11 @@ package final class StreamLoad: Load, LoopTimerTarget, StreamConnectionOwner {
         if !isSuspended { routeSelector?.startTimer() }
     }
 
-    private func routeIsSilent() {
+    private func routeTimedOut() {
         guard !hasEnded, !hasOpened, let connection else { return }
         // Nil while a challenge is open.
         guard let step = connection.awaits else { return routeSelector?.restartTimer() ?? () }
-        if routeSelector?.wasSilent(at: step) == true { useNextRoute() }
+        if routeSelector?.timedOut(at: step) == true { useNextRoute() }
     }
 
     private func useNextRoute() {
@@ -419,7 +419,7 @@ package final class StreamLoad: Load, LoopTimerTarget, StreamConnectionOwner {
         // A challenge may be answered meanwhile, so the timer fires from time to time.
         var deadline = clock.nextCheck(
             at: environment.loop.now, idle: machine.isConnecting ? limits.idle : nil, total: limits.total,
-            countsSilence: idleTimeIsRunning,
+            idleTimeRuns: idleTimeIsRunning,
             shortest: environment.loop.limits.shortestTimerPeriod)
         if let own = machine.deadline { deadline = min(deadline, own) }
         environment.loop.arm(timer, at: deadline, for: self)
@@ -429,16 +429,16 @@ package final class StreamLoad: Load, LoopTimerTarget, StreamConnectionOwner {
         let now = environment.loop.now
         if idleTimeIsRunning, let connection { clock.noteArrival(at: connection.lastArrival) }
         if clock.isOver(at: now, idle: idleTimeIsRunning ? limits.idle : nil, total: limits.total) {
-            return perform(machine.fail(silence))
+            return perform(machine.fail(timeoutError))
         }
         perform(machine.timePassed(at: now))
         goOn()
     }
 
     /// The error of a timeout. A silent proxy has a different error from a silent host (PROXY-10).
-    private var silence: LoadError {
+    private var timeoutError: LoadError {
         guard let proxyMode, connection?.awaits != nil else { return .timedOut }
-        return proxyMode.silence
+        return proxyMode.timeoutError
     }
 
     // MARK: The end

@@ -20,7 +20,7 @@ final class StreamRelay: ByteStreamOwner, LoopTimerTarget {
     private var hasWritingFailed = false
     private let timer = LoopTimer()
     /// Set when the program has closed its socket.
-    private var patience: PeerPatience?
+    private var timeout: StalledPeerTimeout?
 
     private struct Direction {
         /// Bytes read from one side that the other side has not accepted yet.
@@ -31,7 +31,7 @@ final class StreamRelay: ByteStreamOwner, LoopTimerTarget {
         var isClosed = false
 
         /// Whether there are bytes or an end to pass on that the destination side does not accept yet.
-        var isHeldUp: Bool { !isClosed && (hasEnded || !pending.isEmpty) }
+        var isBlocked: Bool { !isClosed && (hasEnded || !pending.isEmpty) }
     }
 
     /// How many bytes a direction moves in one turn.
@@ -66,16 +66,17 @@ final class StreamRelay: ByteStreamOwner, LoopTimerTarget {
         move(&inward, from: remote, to: local)
         if outward.isClosed {
             if inward.isClosed || isLocalGone { endInOrder() }
-        } else if outward.isHeldUp, patience == nil, !remote.isClosed, isLocalGone {
+        } else if outward.isBlocked, timeout == nil, !remote.isClosed, isLocalGone {
             let now = remote.loop.now
             let limit = remote.loop.limits.capturedPeer
-            patience = PeerPatience(limit, taken: remote.bytesAcknowledged, at: now)
+            timeout = StalledPeerTimeout(limit, acknowledged: remote.bytesAcknowledged, at: now)
             remote.loop.arm(timer, at: now &+ limit, for: self)
         }
     }
 
     func timerFired(_ timer: LoopTimer) {
-        guard let next = patience?.nextLook(taken: remote.bytesAcknowledged, at: remote.loop.now) else { return end() }
+        let next = timeout?.nextCheck(acknowledged: remote.bytesAcknowledged, at: remote.loop.now)
+        guard let next else { return end() }
         remote.loop.arm(timer, at: next, for: self)
     }
 

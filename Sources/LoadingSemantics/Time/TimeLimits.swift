@@ -222,7 +222,7 @@ package struct TimeLimits: Sendable, Equatable {
 
     /// How long a proxy may be silent before the next route is tried; at most a third of the idle timeout. Decision:
     /// two more SYNs and a response to each (PROXY-7).
-    package var proxySilence = seconds(5)
+    package var proxyTimeout = seconds(5)
     /// The number of routes that are tried within an idle timeout. A count. Decision (PROXY-7).
     package var routesPerTimeout = 3.0
     /// How long a failed proxy is tried last. Decision: five minutes, as in Chromium.

@@ -24,8 +24,8 @@ import Testing
     // PROXY-1
     @Test("a script that was silent again and again is not asked for half a minute") func silence() throws {
         var memory = ProxyResolutionCache()
-        for name in ["x", "y", "a"] { memory.remember(.silence, to: try question("http://\(name).test/"), at: 5) }
-        #expect(memory.answer(to: try question("http://b.test/"), at: 30_000_000_004) == .silence)
+        for name in ["x", "y", "a"] { memory.remember(.timedOut, to: try question("http://\(name).test/"), at: 5) }
+        #expect(memory.answer(to: try question("http://b.test/"), at: 30_000_000_004) == .timedOut)
         #expect(memory.answer(to: try question("http://b.test/"), at: 30_000_000_005) == nil)
         #expect(memory.answer(to: try question("http://b.test/", "b"), at: 6) == nil)
         memory.forgetAll()
@@ -37,15 +37,15 @@ import Testing
         var memory = ProxyResolutionCache()
         memory.remember(.route(.direct), to: try question("http://c.test/"), at: 4)
         for number in 0..<10 {
-            memory.remember(.silence, to: try question("http://\(number).a.test/"), at: 5)
-            memory.remember(.silence, to: try question("http://\(number).b.test/"), at: 5)
-            #expect(memory.answer(to: try question("http://\(number).b.test/"), at: 6) == .silence)
+            memory.remember(.timedOut, to: try question("http://\(number).a.test/"), at: 5)
+            memory.remember(.timedOut, to: try question("http://\(number).b.test/"), at: 5)
+            #expect(memory.answer(to: try question("http://\(number).b.test/"), at: 6) == .timedOut)
             #expect(memory.answer(to: try question("http://x.test/"), at: 6) == nil)
             memory.remember(.nothing, to: try question("http://\(number).c.test/"), at: 5)
         }
         // What is known is known, whatever becomes of other questions.
-        for number in 0..<3 { memory.remember(.silence, to: try question("http://\(number).d.test/"), at: 5) }
-        #expect(memory.answer(to: try question("http://x.test/"), at: 6) == .silence)
+        for number in 0..<3 { memory.remember(.timedOut, to: try question("http://\(number).d.test/"), at: 5) }
+        #expect(memory.answer(to: try question("http://x.test/"), at: 6) == .timedOut)
         #expect(memory.answer(to: try question("http://c.test/"), at: 6) == .route(.direct))
     }
 

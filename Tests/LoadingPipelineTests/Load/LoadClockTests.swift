@@ -55,7 +55,7 @@ import Testing
         #expect(!clock.isOver(at: 21 * Self.second, idle: 5, total: 100))
         #expect(clock.isOver(at: 22 * Self.second, idle: 5, total: 100))
         #expect(
-            clock.nextCheck(at: 20 * Self.second, idle: 5, total: 100, countsSilence: true, shortest: 0.01)
+            clock.nextCheck(at: 20 * Self.second, idle: 5, total: 100, idleTimeRuns: true, shortest: 0.01)
                 == 22 * Self.second)
         clock.noteResponse(at: 21 * Self.second)
         #expect(!clock.isOver(at: 25 * Self.second, idle: 5, total: 100))
@@ -85,7 +85,7 @@ import Testing
         ] as [(idle: Double?, total: Double, counts: Bool, checks: Double, next: Double)])
     func nextCheck(idle: Double?, total: Double, counts: Bool, checks: Double, next: Double) {
         let check = clock(active: 1).nextCheck(
-            at: 2 * Self.second, idle: idle, total: total, countsSilence: counts, checks: checks, shortest: 0.01)
+            at: 2 * Self.second, idle: idle, total: total, idleTimeRuns: counts, checks: checks, shortest: 0.01)
         #expect(check == Int64((next * 1e9).rounded()))
     }
 }
