@@ -4,19 +4,19 @@ internal import LoadingTransport
 /// checked a few times per idle timeout, and costs nothing when bytes are sent.
 struct AcknowledgedProgress {
     private var last: Acknowledgement?
-    /// How many bytes of the request had been handed over at the last check.
-    private var handed: Int64 = 0
+    /// How many bytes of the request had been sent at the last check.
+    private var sent: Int64 = 0
     /// Bytes of the connection up to here may belong to the request. Later bytes belong to other requests.
     private var end: UInt64 = 0
 
     /// Whether the server has acknowledged any bytes of the request since the last check.
     ///
-    /// - Parameter handed: How many bytes of the request were handed over so far. An increase is progress that is
-    ///   reported elsewhere.
-    mutating func look(at now: Acknowledgement, handed: Int64) -> Bool {
+    /// - Parameter sent: How many bytes of the request were sent so far. An increase is progress that is reported
+    ///   elsewhere.
+    mutating func hasProgressed(to now: Acknowledgement, sent: Int64) -> Bool {
         defer { last = now }
-        guard let last, handed == self.handed else {
-            self.handed = handed
+        guard let last, sent == self.sent else {
+            self.sent = sent
             end = now.acknowledged &+ now.outstanding
             return false
         }

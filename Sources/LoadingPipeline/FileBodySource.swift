@@ -13,7 +13,7 @@ final class FileBodySource: RequestBodySource {
     private var pipe: SplicePipe?
     private var canPipe = true
     private var isCancelled = false
-    private(set) var isUntouched = true
+    private(set) var isUnread = true
 
     init(_ reader: FileReader, from offset: Int64, length: Int64) {
         self.reader = reader
@@ -22,7 +22,7 @@ final class FileBodySource: RequestBodySource {
     }
 
     func nextPiece(mayBePiped: Bool, _ deliver: @escaping (Result<BodyPiece, LoadError>) -> Void) {
-        isUntouched = false
+        isUnread = false
         guard offset < end, !isCancelled else { return deliver(.success(.end)) }
         if mayBePiped, let pipe = takePipe() {
             fill(pipe, deliver)
@@ -32,7 +32,7 @@ final class FileBodySource: RequestBodySource {
     }
 
     /// Has no effect before the first read, so that the body can be sent later.
-    func cancel() { if !isUntouched { isCancelled = true } }
+    func cancel() { if !isUnread { isCancelled = true } }
 
     private func takePipe() -> SplicePipe? {
         if pipe == nil, canPipe {
@@ -53,7 +53,7 @@ final class FileBodySource: RequestBodySource {
                 read(deliver)
             case .failure(let failure): deliver(.failure(.bodyUnreadable(failure.code)))
             case .success(let count):
-                took(count, .piped(pipe, count), deliver)
+                deliverPiece(count, .piped(pipe, count), deliver)
             }
         }
     }
@@ -63,12 +63,12 @@ final class FileBodySource: RequestBodySource {
         reader.read(at: offset, most: most) { [self] result in
             switch result {
             case .failure(let failure): deliver(.failure(.bodyUnreadable(failure.code)))
-            case .success(let data): took(data.count, .bytes(data), deliver)
+            case .success(let data): deliverPiece(data.count, .bytes(data), deliver)
             }
         }
     }
 
-    private func took(_ count: Int, _ piece: BodyPiece, _ deliver: (Result<BodyPiece, LoadError>) -> Void) {
+    private func deliverPiece(_ count: Int, _ piece: BodyPiece, _ deliver: (Result<BodyPiece, LoadError>) -> Void) {
         // The file has become shorter since its length was announced.
         guard count > 0 else { return deliver(.failure(.requestBodyStreamExhausted)) }
         offset += Int64(count)

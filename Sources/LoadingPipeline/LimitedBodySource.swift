@@ -12,7 +12,7 @@ final class LimitedBodySource: RequestBodySource {
         left = most
     }
 
-    var isUntouched: Bool { source.isUntouched }
+    var isUnread: Bool { source.isUnread }
 
     func nextPiece(mayBePiped: Bool, _ deliver: @escaping (Result<BodyPiece, LoadError>) -> Void) {
         guard left > 0 else {

@@ -10,7 +10,7 @@ final class TransportConnector {
     private let pool: ConnectionPool
     private weak var challengeDelegate: (any ConnectionChallengeDelegate)?
     /// Whether the host may send before the client does.
-    private let isGreeted: Bool
+    private let serverMaySpeakFirst: Bool
     private var outcome: ((Result<ByteStream, ConnectionFailure>) -> Void)?
     private var race: AddressRace<ByteStream>?
     private var handshake: SecureHandshake?
@@ -30,13 +30,13 @@ final class TransportConnector {
     var onAddresses: (([SocketAddress]) -> Void)?
 
     init(
-        to key: ConnectionKey, in pool: ConnectionPool, isGreeted: Bool = false,
+        to key: ConnectionKey, in pool: ConnectionPool, serverMaySpeakFirst: Bool = false,
         for challengeDelegate: (any ConnectionChallengeDelegate)?,
         outcome: @escaping (Result<ByteStream, ConnectionFailure>) -> Void
     ) {
         self.key = key
         self.pool = pool
-        self.isGreeted = isGreeted
+        self.serverMaySpeakFirst = serverMaySpeakFirst
         self.challengeDelegate = challengeDelegate
         self.outcome = outcome
         descriptorWait = DescriptorWait(pool)
@@ -143,7 +143,7 @@ final class TransportConnector {
     private func openTunnel(_ stream: ByteStream, _ proxy: ProxyServer) {
         stepBeginning = pool.loop.now
         let tunnel = ProxyTunnel(
-            over: stream, to: key, by: proxy, isGreeted: isGreeted, introduction: introduction,
+            over: stream, to: key, by: proxy, serverMaySpeakFirst: serverMaySpeakFirst, introduction: introduction,
             for: challengeDelegate
         ) {
             [weak self] result in

@@ -24,7 +24,7 @@ package enum RequestBody {
 /// size needs the memory of one piece. Used on one loop.
 package protocol RequestBodySource: AnyObject {
     /// Whether no piece has been requested. Only then can the whole body still be sent.
-    var isUntouched: Bool { get }
+    var isUnread: Bool { get }
     /// Requests the next piece. `deliver` is called once, on the loop, now or later.
     ///
     /// - Parameter mayBePiped: Whether the bytes may bypass the memory of the process.

@@ -57,7 +57,7 @@ package final class FTPConnection: ByteStreamOwner {
 
     /// Starts the load; every outcome is reported in a later turn.
     package func start() {
-        let connector = TransportConnector(to: key, in: pool, isGreeted: true, for: nil) { [weak self] in
+        let connector = TransportConnector(to: key, in: pool, serverMaySpeakFirst: true, for: nil) { [weak self] in
             self?.connectorEnded($0)
         }
         self.connector = connector
@@ -133,7 +133,8 @@ package final class FTPConnection: ByteStreamOwner {
         if isOver { return }
         let target = ConnectionKey(
             isSecure: false, host: key.host, port: dataPort, service: key.service, proxyMode: key.proxyMode)
-        let connector = TransportConnector(to: target, in: pool, isGreeted: true, for: nil) { [weak self] outcome in
+        let connector = TransportConnector(to: target, in: pool, serverMaySpeakFirst: true, for: nil) {
+            [weak self] outcome in
             guard let self else { return }
             dataConnector = nil
             switch outcome {

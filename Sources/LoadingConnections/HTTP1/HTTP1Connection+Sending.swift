@@ -32,7 +32,7 @@ extension HTTP1Connection {
             case .bytes(let data, let offset, _):
                 guard send(data, from: offset) else { return }
             case .pipe(let pipe, let count, _):
-                guard took(stream.splice(from: pipe.readEnd, most: count)) else { return }
+                guard advance(after: stream.splice(from: pipe.readEnd, most: count)) else { return }
             case .source(let source):
                 body.awaitSource()
                 let exchange = exchangeNumber
@@ -50,18 +50,18 @@ extension HTTP1Connection {
     /// Returns false when the socket is full or the exchange is over.
     private func flushUnsent() -> Bool {
         guard let count = count(of: unsent.withUnsent { stream.write($0) }) else { return false }
-        note(unsent.took(count))
+        note(unsent.removeSent(count))
         return unsent.isEmpty
     }
 
     private func send(_ data: Data, from offset: Int) -> Bool {
         // A write of this size stays within the time of a turn.
         let end = min(data.endIndex, offset + 1024 * 1024)
-        return took(data[offset..<end].withUnsafeBytes { stream.write($0) })
+        return advance(after: data[offset..<end].withUnsafeBytes { stream.write($0) })
     }
 
     /// Returns false when the socket is full or the exchange is over.
-    private func took(_ write: StreamWrite) -> Bool {
+    private func advance(after write: StreamWrite) -> Bool {
         guard let count = count(of: write) else { return false }
         body.advance(by: count)
         note(UnsentBytes.Sent(body: count))
@@ -126,7 +126,7 @@ extension HTTP1Connection {
     private func fail(writing failure: StreamFailure) {
         // The peer has closed the connection. Reading shows how it ended, but not whether a reset ended it.
         guard failure.code == ECONNRESET || failure.code == EPIPE else { return fail(LoadError(failure)) }
-        if failure.code == ECONNRESET { takenBefore = 0 }
+        if failure.code == ECONNRESET { acknowledgedBefore = 0 }
         stopSending()
         // Reads in the next turn: the loop's read buffer may be in use for another connection in this turn.
         stream.callAgain()

@@ -41,7 +41,7 @@ package final class HTTP1Connection: HTTPExchangeStream, ByteStreamOwner, LoopTi
     @exclusivity(unchecked) private(set) var parser = HTTP1ResponseParser()
     /// The bytes that the server had acknowledged before the request. 0 if that cannot show that the server has not
     /// received the request.
-    @exclusivity(unchecked) var takenBefore: UInt64 = 0
+    @exclusivity(unchecked) var acknowledgedBefore: UInt64 = 0
     /// Whether the head of the final response was received, and the number of bytes received after it.
     @exclusivity(unchecked) private var hasHead = false
     @exclusivity(unchecked) package private(set) var receivedBodyWireBytes: Int64 = 0
@@ -137,7 +137,7 @@ package final class HTTP1Connection: HTTPExchangeStream, ByteStreamOwner, LoopTi
         receivedBodyWireBytes = 0
         // The server may have closed a connection that was idle, also before its first exchange.
         let isNew = exchangeNumber == 1 && idleSince == 0
-        takenBefore = isNew || RequestMethod.isIdempotent(request.method) ? 0 : stream.bytesAcknowledged
+        acknowledgedBefore = isNew || RequestMethod.isIdempotent(request.method) ? 0 : stream.bytesAcknowledged
 
         var head = pool.encodeBuffer
         pool.encodeBuffer = []
@@ -393,7 +393,7 @@ package final class HTTP1Connection: HTTPExchangeStream, ByteStreamOwner, LoopTi
     func fail(_ error: LoadError, isGoodbye: Bool = false) {
         guard let observer else { return }
         var progress = progress
-        if isGoodbye, progress == .sent, takenBefore > 0, stream.bytesAcknowledged == takenBefore {
+        if isGoodbye, progress == .sent, acknowledgedBefore > 0, stream.bytesAcknowledged == acknowledgedBefore {
             progress = .refused
         }
         self.observer = nil

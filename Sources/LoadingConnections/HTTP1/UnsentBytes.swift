@@ -52,7 +52,7 @@ struct UnsentBytes {
     }
 
     /// Removes `count` bytes that the kernel took.
-    mutating func took(_ count: Int) -> Sent {
+    mutating func removeSent(_ count: Int) -> Sent {
         let range = start..<(start + count)
         start = range.upperBound
         // The rest of a head is never kept together with a chunk.

@@ -27,7 +27,7 @@ final class ProxyTunnel: ByteStreamOwner {
     private let key: ConnectionKey
     private let destination: ProxyDestination
     /// Whether the host may send first. Bytes after the proxy's last byte then stay in the socket.
-    private let isGreeted: Bool
+    private let serverMaySpeakFirst: Bool
     private weak var challengeDelegate: (any ConnectionChallengeDelegate)?
     /// One of the two. They are stepped in place, because a copy would cost as much as what was received so far.
     private var connectTunnel: ConnectTunnel?
@@ -48,14 +48,14 @@ final class ProxyTunnel: ByteStreamOwner {
     private static let readsTogether = 4096
 
     init(
-        over stream: ByteStream, to key: ConnectionKey, by proxy: ProxyServer, isGreeted: Bool,
+        over stream: ByteStream, to key: ConnectionKey, by proxy: ProxyServer, serverMaySpeakFirst: Bool,
         introduction: Introduction?, for challengeDelegate: (any ConnectionChallengeDelegate)?,
         outcome: @escaping (Outcome) -> Void
     ) {
         self.stream = stream
         self.proxy = proxy
         self.key = key
-        self.isGreeted = isGreeted
+        self.serverMaySpeakFirst = serverMaySpeakFirst
         self.introduction = introduction
         self.challengeDelegate = challengeDelegate
         challenges = ChallengePresenter(to: challengeDelegate, about: key, on: stream.loop)
@@ -109,7 +109,7 @@ final class ProxyTunnel: ByteStreamOwner {
             reads += 1
             guard reads <= Self.readsTogether else { return stream.callAgain() }
             // A head is short, so it may be read one byte at a time.
-            let most = isGreeted && challenge == nil ? 1 : stream.loop.scratch.count
+            let most = serverMaySpeakFirst && challenge == nil ? 1 : stream.loop.scratch.count
             let scratch = UnsafeMutableRawBufferPointer(rebasing: stream.loop.scratch[..<most])
             switch stream.read(into: scratch) {
             case .bytes(let count):

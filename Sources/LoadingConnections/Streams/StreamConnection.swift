@@ -30,11 +30,11 @@ package final class StreamConnection: ByteStreamOwner, ConnectionChallengeDelega
     }
 
     /// Takes over a connection that carried HTTP.
-    package init(_ handed: DetachedConnection, in pool: ConnectionPool, owner: any StreamConnectionOwner) {
-        key = handed.key
+    package init(_ detached: DetachedConnection, in pool: ConnectionPool, owner: any StreamConnectionOwner) {
+        key = detached.key
         self.pool = pool
         self.owner = owner
-        take(handed.stream)
+        take(detached.stream)
     }
 
     private func take(_ stream: ByteStream) {
@@ -49,7 +49,7 @@ package final class StreamConnection: ByteStreamOwner, ConnectionChallengeDelega
 
     /// Resolves the host and connects to it. The owner is notified of the result.
     package func connect() {
-        let connector = TransportConnector(to: key, in: pool, isGreeted: true, for: self) { [weak self] in
+        let connector = TransportConnector(to: key, in: pool, serverMaySpeakFirst: true, for: self) { [weak self] in
             self?.connectorEnded($0)
         }
         self.connector = connector

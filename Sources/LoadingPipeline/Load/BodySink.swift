@@ -106,7 +106,7 @@ final class BodySink: LoopTimerTarget {
     func takeBacklog() -> Data { backlog.take() }
 
     /// The body is delivered again, from its beginning.
-    func beginAnew(_ destination: BodyDestination) {
+    func restart(_ destination: BodyDestination) {
         self.destination = destination
         (isFull, deliveredBytes) = (false, 0)
     }

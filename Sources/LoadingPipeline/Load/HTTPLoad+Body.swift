@@ -143,7 +143,7 @@ extension HTTPLoad: BodySinkOwner {
         switch (outcome, machine.failure) {
         case (.success(let path), let error?): reportEnd(error, .stopped(path: path, resumePoint(of: path)))
         case (.failure, let error?): reportEnd(error, .nothing)
-        case (.failure(.opening), nil) where resumption?.mayRestart == true: beginAnew()
+        case (.failure(.opening), nil) where resumption?.mayRestart == true: restart()
         case (.success(let path), nil):
             record(.responseEnded(bytes: wireBytes, decoded: sink.deliveredBytes))
             stop()
@@ -157,11 +157,11 @@ extension HTTPLoad: BodySinkOwner {
     // MARK: Stopped downloads
 
     /// The partial file is missing, or shorter than recorded: the whole body is loaded again.
-    private func beginAnew() {
+    private func restart() {
         guard let folder = sink.destination.folder else { return }
         exchange?.cancel()
         exchange = nil
-        sink.beginAnew(.file(.newFile(inFolder: folder)))
+        sink.restart(.file(.newFile(inFolder: folder)))
         resumption?.restart(&request)
         fetch(.retry)
     }

@@ -12,7 +12,7 @@ extension HTTPLoad {
             stopped != nil
                 || request.hasBody && ResumableUpload.isPossible(method: request.method, fields: request.fields)
         else { return }
-        uploading = UploadResumptionStage(request, goingOn: stopped)
+        uploading = UploadResumptionStage(request, resuming: stopped)
     }
 
     /// Whether the upload handles this head, so that it is not delivered: the upload then resumes or fails.

@@ -128,7 +128,7 @@ package final class FTPSource: LoadSource, FTPConnectionObserver {
         }
     }
 
-    package func beginAnew() {
+    package func restart() {
         connection?.cancel()
         stopped = nil
         connect()

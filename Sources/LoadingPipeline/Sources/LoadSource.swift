@@ -15,7 +15,7 @@ package protocol LoadSource: AnyObject {
     /// The point at which another download may resume after this one stops, with `delivered` bytes in the file `name`.
     func resumePoint(ofFile name: String, delivered: Int64) -> DownloadResumePoint?
     /// The partial file of an earlier download is unusable: the source starts from the beginning.
-    func beginAnew()
+    func restart()
     /// The error for a timeout of the source.
     var timeoutError: LoadError { get }
     /// Stops the source for good. Called once for each `start`, also after the source has reported its end.
@@ -28,7 +28,7 @@ extension LoadSource {
     /// Most sources send no challenge.
     package func answerChallenge(_ answer: AuthenticationAnswer) {}
     /// Most sources cannot resume.
-    package func beginAnew() {}
+    package func restart() {}
     package func resumePoint(ofFile name: String, delivered: Int64) -> DownloadResumePoint? { nil }
 }
 

@@ -312,7 +312,7 @@ package final class SourceLoad: Load, LoopTimerTarget, BodySinkOwner {
         case (.failure, .failing(let error)): reportEnd(error, .nothing)
         case (.failure(.opening), .loading) where resumedOffset != nil,
             (.failure(.opening), .closingFile) where resumedOffset != nil:
-            beginAnew()
+            restart()
         case (.success(let path), _): endWell(.file(path: path))
         case (.failure(let failure), _):
             stop()
@@ -321,16 +321,16 @@ package final class SourceLoad: Load, LoopTimerTarget, BodySinkOwner {
     }
 
     /// The partial file is missing, or shorter than recorded: the whole body is loaded again.
-    private func beginAnew() {
+    private func restart() {
         guard let folder = sink.destination.folder else { return end(.cannotOpenFile(ENOENT)) }
         state = .loading
-        sink.beginAnew(.file(.newFile(inFolder: folder)))
+        sink.restart(.file(.newFile(inFolder: folder)))
         isOpen = false
         (resumedOffset, sourceEnd, hasToldSource) = (nil, nil, false)
         backlog = FIFOQueue()
         clock.noteActivity(at: loop.now)
         record(.fetchStarted(.retry))
-        source.beginAnew()
+        source.restart()
         flow()
     }
 

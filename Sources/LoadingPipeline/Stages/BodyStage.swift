@@ -51,7 +51,7 @@ final class BodyStage {
                 first = source
                 given = (source, 0)
             }
-            if let given, given.offset == part.offset, given.source.isUntouched {
+            if let given, given.offset == part.offset, given.source.isUnread {
                 return ready(.success(part.of(given.source, length)))
             }
             given = nil

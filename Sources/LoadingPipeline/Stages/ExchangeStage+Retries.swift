@@ -83,7 +83,7 @@ extension ExchangeStage {
     private var isBodyWhole: Bool {
         switch request.body {
         case .none, .bytes: true
-        case .source(let source, _): source.isUntouched
+        case .source(let source, _): source.isUnread
         }
     }
 }

@@ -232,10 +232,10 @@ final class ExchangeStage: ConnectionRequestDelegate, ExchangeObserver, LoopTime
 
     /// Detaches the connection and ends the stage without a callback to the load.
     func detachConnection() -> DetachedConnection? {
-        guard let handed = connection?.detachConnection() else { return nil }
+        guard let detached = connection?.detachConnection() else { return nil }
         load = nil
         connection = nil
-        return handed
+        return detached
     }
 
     func setPriority(_ priority: Float) {
@@ -271,7 +271,7 @@ final class ExchangeStage: ConnectionRequestDelegate, ExchangeObserver, LoopTime
     func hasProgressed() -> Bool {
         if case .none = request.body { return false }
         guard let acknowledgement = connection?.acknowledgement else { return false }
-        return progress.look(at: acknowledgement, handed: sentWireBytes)
+        return progress.hasProgressed(to: acknowledgement, sent: sentWireBytes)
     }
 
     /// The time at which bytes of the response, or of the handshakes before it, last arrived, even if nothing was made

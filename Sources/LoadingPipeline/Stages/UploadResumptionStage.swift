@@ -25,7 +25,7 @@ final class UploadResumptionStage: LoopTimerTarget {
     /// Whether the current request is a follow-up request of the upload instead of the task's own.
     private(set) var isFollowUp = false
     /// Whether a follow-up request was made. From then on the body must not change.
-    private var hasGoneOn = false
+    private var hasMadeFollowUp = false
     /// How many bytes of the body the current request has sent.
     var sentBytes: Int64 = 0
     /// Whether the client is being asked about another origin.
@@ -34,26 +34,26 @@ final class UploadResumptionStage: LoopTimerTarget {
     private var afterPause: (() -> Void)?
 
     /// - Parameter stopped: The upload of another task that this one resumes.
-    init(_ request: LoadRequest, goingOn stopped: StoppedUpload?) {
+    init(_ request: LoadRequest, resuming stopped: StoppedUpload?) {
         original = request
         target = request.url
         guard let stopped else { return }
         upload = ResumableUpload(resuming: stopped.point, fields: request.fields, of: request.urlText)
         file = stopped.file
         knowsLength = stopped.point.length != nil
-        hasGoneOn = true
+        hasMadeFollowUp = true
     }
 
     /// The first request, if it is not the task's own.
     func start() throws(LoadError) -> LoadRequest? {
-        guard hasGoneOn, let first = upload?.start() else { return nil }
+        guard hasMadeFollowUp, let first = upload?.start() else { return nil }
         return try request(for: first)
     }
 
     /// The request was upgraded to `https`. If it is the task's own request, and not a redirected one, the follow-up
     /// requests use `https` too.
     func isUpgraded(to request: LoadRequest) {
-        guard !hasGoneOn, request.urlText == SecureURL.upgrade(original.urlText, port: original.url.port) else {
+        guard !hasMadeFollowUp, request.urlText == SecureURL.upgrade(original.urlText, port: original.url.port) else {
             return
         }
         original.url = request.url
@@ -67,7 +67,7 @@ final class UploadResumptionStage: LoopTimerTarget {
     /// - Parameter request: The request with the body. After a redirect it lacks the fields that do not go to its target,
     ///   and neither do they go there with the follow-up requests.
     func willSend(_ length: Int64?, of file: FileFacts?, with request: LoadRequest) throws(LoadError) {
-        guard !hasGoneOn else {
+        guard !hasMadeFollowUp else {
             // Two halves of different files do not make a valid upload (RES-13).
             if let before = self.file, file != before { throw .requestBodyStreamExhausted }
             return
@@ -99,7 +99,7 @@ final class UploadResumptionStage: LoopTimerTarget {
     /// The load request for a request of the upload.
     func request(for next: UploadRequest) throws(LoadError) -> LoadRequest {
         isFollowUp = next.purpose != .creation
-        hasGoneOn = true
+        hasMadeFollowUp = true
         // An upload of another task is created anew. That other task has sent the first request.
         if !isFollowUp, creationFields.isEmpty { creationFields = next.fields.without(namesOf: original.fields) }
         sentBytes = 0
@@ -165,15 +165,15 @@ final class UploadResumptionStage: LoopTimerTarget {
 
     // MARK: Pauses
 
-    func pause(_ seconds: Int, on loop: EventLoop, _ goOn: @escaping () -> Void) {
-        afterPause = goOn
+    func pause(_ seconds: Int, on loop: EventLoop, _ resume: @escaping () -> Void) {
+        afterPause = resume
         loop.arm(timer, at: loop.now &+ TimeLimits.seconds(Int64(seconds)), for: self)
     }
 
     func timerFired(_ timer: LoopTimer) {
-        let goOn = afterPause
+        let resume = afterPause
         afterPause = nil
-        goOn?()
+        resume?()
     }
 
     func end(on loop: EventLoop) {

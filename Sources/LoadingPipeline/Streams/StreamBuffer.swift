@@ -23,18 +23,18 @@ struct StreamBuffer {
     mutating func read(into buffer: UnsafeMutableRawBufferPointer) -> Int {
         let taken = min(buffer.count, count)
         bytes.withUnsafeBytes { buffer.copyMemory(from: UnsafeRawBufferPointer(rebasing: $0[head..<head + taken])) }
-        consume(taken)
+        drop(taken)
         return taken
     }
 
     /// The first `wanted` bytes, or as many as there are.
     mutating func take(_ wanted: Int) -> Data {
         let taken = min(wanted, count)
-        defer { consume(taken) }
+        defer { drop(taken) }
         return Data(bytes[head..<head + taken])
     }
 
-    private mutating func consume(_ count: Int) {
+    private mutating func drop(_ count: Int) {
         head += count
         if head == bytes.count { removeAll() }
     }

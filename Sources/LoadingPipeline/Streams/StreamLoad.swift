@@ -92,17 +92,17 @@ package final class StreamLoad: Load, LoopTimerTarget, StreamConnectionOwner {
 
     /// A stream on a connection that carried HTTP before.
     package init(
-        on handed: DetachedConnection, in environment: LoadingEnvironment, limits: Limits, log: EventLog?,
+        on detached: DetachedConnection, in environment: LoadingEnvironment, limits: Limits, log: EventLog?,
         client: any StreamClient
     ) {
-        key = handed.key
+        key = detached.key
         self.environment = environment
         self.limits = limits
         self.client = client
         self.log = log
-        machine = StreamMachine(buffered: handed.rest.count, isSecure: handed.key.isSecure)
-        buffer = StreamBuffer(handed.rest)
-        connection = StreamConnection(handed, in: environment.pool, owner: self)
+        machine = StreamMachine(buffered: detached.rest.count, isSecure: detached.key.isSecure)
+        buffer = StreamBuffer(detached.rest)
+        connection = StreamConnection(detached, in: environment.pool, owner: self)
     }
 
     // MARK: From the client
@@ -118,7 +118,7 @@ package final class StreamLoad: Load, LoopTimerTarget, StreamConnectionOwner {
             state = .connected
             hasOpened = true
             watchRoutes()
-            goOn()
+            proceed()
         } else {
             record(.fetchStarted(reason))
             connect()
@@ -141,7 +141,7 @@ package final class StreamLoad: Load, LoopTimerTarget, StreamConnectionOwner {
         clock.resume(at: environment.loop.now)
         perform(machine.resume(at: clock.lastActivity))
         if machine.isConnecting { routeSelector?.startTimer() }
-        guard startsOnResume else { return goOn() }
+        guard startsOnResume else { return proceed() }
         startsOnResume = false
         start(.first)
     }
@@ -153,14 +153,14 @@ package final class StreamLoad: Load, LoopTimerTarget, StreamConnectionOwner {
         lastOperation += 1
         readers[lastOperation] = reply
         perform(machine.read(lastOperation, least: least, most: most, timeout: timeout, at: environment.loop.now))
-        goOn()
+        proceed()
     }
 
     package func write(_ data: Data, timeout: Int64?, reply: @escaping WriteReply) {
         lastOperation += 1
         writers[lastOperation] = (data, reply)
         perform(machine.write(lastOperation, count: data.count, timeout: timeout, at: environment.loop.now))
-        goOn()
+        proceed()
     }
 
     package func closeReading() { ask { $0.closeReading(at: $1) } }
@@ -170,7 +170,7 @@ package final class StreamLoad: Load, LoopTimerTarget, StreamConnectionOwner {
 
     private func ask(_ step: (inout StreamMachine, Int64) -> [StreamMachine.Action]) {
         perform(step(&machine, environment.loop.now))
-        goOn()
+        proceed()
     }
 
     package func answerChallenge(_ answer: AuthenticationAnswer) {
@@ -239,14 +239,14 @@ package final class StreamLoad: Load, LoopTimerTarget, StreamConnectionOwner {
         hasOpened = true
         watchRoutes()
         perform(machine.connected(at: clock.lastActivity))
-        goOn()
+        proceed()
     }
 
     package func connectionSecured() {
         clock.noteActivity(at: environment.loop.now)
         traceTrust()
         perform(machine.secured(at: clock.lastActivity))
-        goOn()
+        proceed()
     }
 
     package func connectionFailed(_ failure: ConnectionFailure) {
@@ -288,12 +288,12 @@ package final class StreamLoad: Load, LoopTimerTarget, StreamConnectionOwner {
         if !hasOpened, !isSuspended { routeSelector?.startTimer() }
     }
 
-    package func connectionIsReady() { goOn() }
+    package func connectionIsReady() { proceed() }
 
     // MARK: Bytes
 
     /// Writes and reads as far as the machine requires it and the connection allows it.
-    private func goOn() {
+    private func proceed() {
         guard !isPerforming, !hasEnded else { return }
         var budget = Self.writeBudget
         write(within: &budget)
@@ -432,7 +432,7 @@ package final class StreamLoad: Load, LoopTimerTarget, StreamConnectionOwner {
             return perform(machine.fail(timeoutError))
         }
         perform(machine.timePassed(at: now))
-        goOn()
+        proceed()
     }
 
     /// The error of a timeout. A silent proxy has a different error from a silent host (PROXY-10).

@@ -40,8 +40,8 @@ extension HTTPLoad {
         let carrier: WebSocketCarrier
         if let tunnel = detachTunnel() {
             carrier = .tunnel(tunnel)
-        } else if let handed = detachConnection() {
-            carrier = .connection(handed)
+        } else if let detached = detachConnection() {
+            carrier = .connection(detached)
         } else {
             return nil
         }

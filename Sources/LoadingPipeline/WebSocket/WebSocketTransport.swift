@@ -129,7 +129,7 @@ final class WebSocketTunnel: WebSocketTransport, ExchangeObserver, RequestBodySo
 
     // MARK: The request's body
 
-    var isUntouched: Bool { !isUsed }
+    var isUnread: Bool { !isUsed }
 
     func nextPiece(mayBePiped: Bool, _ deliver: @escaping (Result<BodyPiece, LoadError>) -> Void) {
         isUsed = true

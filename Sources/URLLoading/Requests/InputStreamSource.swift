@@ -9,7 +9,7 @@ internal import LoadingTransport
 /// The stream is used on a queue of its own; an `InterruptibleStream` is closed on the loop. The next piece is read
 /// after the kernel has accepted the previous one.
 final class InputStreamSource: RequestBodySource, @unchecked Sendable {
-    // Sendable because `stream` and `isOpen` are used on `queue`, `isUntouched` on the loop, and the lock guards `use`.
+    // Sendable because `stream` and `isOpen` are used on `queue`, `isUnread` on the loop, and the lock guards `use`.
     // Any thread may close an `InterruptibleStream`.
 
     private let stream: InputStream
@@ -18,7 +18,7 @@ final class InputStreamSource: RequestBodySource, @unchecked Sendable {
     private var isOpen = false
     private let lock = Lock()
     private var use = Use()
-    private(set) var isUntouched = true
+    private(set) var isUnread = true
 
     private struct Use {
         /// Whether the stream is this source's.
@@ -51,7 +51,7 @@ final class InputStreamSource: RequestBodySource, @unchecked Sendable {
     deinit { if use.hasClaim { Self.claims.remove(stream) } }
 
     func nextPiece(mayBePiped: Bool, _ deliver: @escaping (Result<BodyPiece, LoadError>) -> Void) {
-        isUntouched = false
+        isUnread = false
         let box = LoopBox(deliver)
         queue.async { [self] in
             let piece = read()
@@ -96,7 +96,7 @@ final class InputStreamSource: RequestBodySource, @unchecked Sendable {
 
     func cancel() {
         // An unopened stream can still be sent over another connection.
-        guard !isUntouched else { return }
+        guard !isUnread else { return }
         let hasClaim = lock.withLock {
             use.isCancelled = true
             return use.hasClaim

@@ -10,7 +10,7 @@ import Testing
     private final class Pieces: RequestBodySource {
         var left: [Result<BodyPiece, LoadError>]
         private(set) var isCancelled = false
-        let isUntouched = false
+        let isUnread = false
 
         init(_ pieces: [Result<BodyPiece, LoadError>]) { left = pieces }
 

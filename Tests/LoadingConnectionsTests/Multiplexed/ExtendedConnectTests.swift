@@ -182,7 +182,7 @@ private typealias FrameType = HTTP2ServerConnection.FrameType
         let user = try await open(of: connectionPool, sending: "hello")
         try await user.recorded.wait(for: "ended")
         #expect(user.recorded.events == ["head 403 with a length", "has no", "ended"])
-        #expect(await user.onLoop { $0.isCancelled && $0.isUntouched })
+        #expect(await user.onLoop { $0.isCancelled && $0.isUnread })
         await connectionPool.close()
     }
 
@@ -249,7 +249,7 @@ private typealias FrameType = HTTP2ServerConnection.FrameType
         let declined = try await open("/declined", sending: "x")
         try await declined.recorded.wait(for: "ended")
         #expect(declined.recorded.events.first == "head 403 with a length")
-        #expect(await declined.onLoop { $0.isCancelled && $0.isUntouched })
+        #expect(await declined.onLoop { $0.isCancelled && $0.isUnread })
         try await eventually { await isIdle(connectionPool) }
         await connectionPool.close()
     }

@@ -24,7 +24,7 @@ final class TunnelUser: ExchangeObserver, RequestBodySource, @unchecked Sendable
     private var pieces: [Data] = []
     private var isAtEnd = false
     private var deliver: ((Result<BodyPiece, LoadError>) -> Void)?
-    private(set) var isUntouched = true
+    private(set) var isUnread = true
     private(set) var isCancelled = false
     /// How often another piece was asked for.
     private(set) var questionCount = 0
@@ -84,7 +84,7 @@ final class TunnelUser: ExchangeObserver, RequestBodySource, @unchecked Sendable
     // MARK: RequestBodySource
 
     func nextPiece(mayBePiped: Bool, _ deliver: @escaping (Result<BodyPiece, LoadError>) -> Void) {
-        isUntouched = false
+        isUnread = false
         questionCount += 1
         self.deliver = deliver
         deliverNext()

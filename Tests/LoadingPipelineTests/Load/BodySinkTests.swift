@@ -332,7 +332,7 @@ import Testing
     }
 
     // RES-5
-    @Test("a body that begins anew has nothing of the one before") func beginsAnew() async throws {
+    @Test("a body that begins anew has nothing of the one before") func restarts() async throws {
         let file = try FileSink(Self.gone)
         try await file.run { sink in
             sink.receive(String(repeating: "a", count: 256 * 1024))
@@ -343,7 +343,7 @@ import Testing
         #expect(try await file.told() == ["flow", "written 262144", "room", "not opened"])
         let folder = file.folder.path
         try await file.run { sink in
-            sink.beginAnew(.file(.newFile(inFolder: folder)))
+            sink.restart(.file(.newFile(inFolder: folder)))
             #expect(sink.isFlowing && sink.deliveredBytes == 0 && sink.writer == nil)
             sink.open()
             sink.receive("whole")

@@ -8,13 +8,14 @@ import Testing
     private struct Look {
         let taken: UInt64
         let outstanding: UInt64
-        var handed: Int64 = 1000
+        var sent: Int64 = 1000
     }
 
     private func seen(_ looks: [Look]) -> [Bool] {
         var progress = AcknowledgedProgress()
         return looks.map {
-            progress.look(at: Acknowledgement(acknowledged: $0.taken, outstanding: $0.outstanding), handed: $0.handed)
+            progress.hasProgressed(
+                to: Acknowledgement(acknowledged: $0.taken, outstanding: $0.outstanding), sent: $0.sent)
         }
     }
 
@@ -35,12 +36,12 @@ import Testing
         #expect(seen(looks.map { Look(taken: $0, outstanding: $1) }) == [false, true, false, false])
     }
 
-    // What was handed over since was activity when it was.
+    // What was sent since was activity when it was.
     @Test func whatIsHandedOverBeginsAnew() {
         #expect(
             seen([
-                Look(taken: 0, outstanding: 1000), Look(taken: 0, outstanding: 2000, handed: 2000),
-                Look(taken: 0, outstanding: 2000, handed: 2000), Look(taken: 500, outstanding: 1500, handed: 2000),
+                Look(taken: 0, outstanding: 1000), Look(taken: 0, outstanding: 2000, sent: 2000),
+                Look(taken: 0, outstanding: 2000, sent: 2000), Look(taken: 500, outstanding: 1500, sent: 2000),
             ]) == [false, false, false, true])
     }
 }

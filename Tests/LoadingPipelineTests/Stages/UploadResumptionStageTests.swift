@@ -17,7 +17,7 @@ import Testing
     private func followUp(
         of text: String, upgradedTo upgraded: String, with fields: HTTPFields? = nil
     ) throws -> UploadRequest? {
-        let stage = UploadResumptionStage(try request(text), goingOn: nil)
+        let stage = UploadResumptionStage(try request(text), resuming: nil)
         stage.isUpgraded(to: try request(upgraded))
         var sent = try request(upgraded)
         if let fields { sent.fields = fields }
@@ -62,7 +62,7 @@ import Testing
             method: "POST", url: "https://a.example/x", fields: HTTPFields([("X-Kept", "1")]), length: 5,
             uploadURL: uploadURL, limits: UploadLimits())
         let stage = UploadResumptionStage(
-            try request("https://a.example/x"), goingOn: StoppedUpload(point: try #require(point), file: nil))
+            try request("https://a.example/x"), resuming: StoppedUpload(point: try #require(point), file: nil))
         return (stage, try #require(try stage.start()))
     }
 

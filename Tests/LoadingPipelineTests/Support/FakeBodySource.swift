@@ -6,14 +6,14 @@ import LoadingSemantics
 final class FakeBodySource: RequestBodySource, @unchecked Sendable {
     // Sendable because what is mutable is touched on the loop only.
 
-    private(set) var isUntouched = true
+    private(set) var isUnread = true
     private(set) var isCancelled = false
     private var rest: Data
 
     init(_ text: String = "") { rest = Data(text.utf8) }
 
     func nextPiece(mayBePiped: Bool, _ deliver: @escaping (Result<BodyPiece, LoadError>) -> Void) {
-        isUntouched = false
+        isUnread = false
         guard !rest.isEmpty else { return deliver(.success(.end)) }
         let piece = rest
         rest = Data()
@@ -23,5 +23,5 @@ final class FakeBodySource: RequestBodySource, @unchecked Sendable {
     func cancel() { isCancelled = true }
 
     /// As if some of it had been sent.
-    func touch() { isUntouched = false }
+    func touch() { isUnread = false }
 }
