@@ -12,7 +12,7 @@ struct BodyCollector: ~Copyable {
     private var expected: Int?
 
     /// Announcements up to this many bytes are trusted.
-    private static let believed = 1 << 20
+    private static let trusted = 1 << 20
     /// For a body without an announcement. malloc hands out larger pieces more slowly, and most such bodies are small.
     private static let firstCapacity = 1000
 
@@ -45,7 +45,7 @@ struct BodyCollector: ~Copyable {
         guard !overflow else { return false }
         let capacity = memory.capacity
         if needed <= capacity { return true }
-        var new = max(needed, capacity &* 2, capacity == 0 ? min(expected ?? Self.firstCapacity, Self.believed) : 0)
+        var new = max(needed, capacity &* 2, capacity == 0 ? min(expected ?? Self.firstCapacity, Self.trusted) : 0)
         if let expected, new > expected, needed <= expected { new = expected }
         return memory.grow(to: max(new, 1))
     }

@@ -76,7 +76,7 @@ extension ConnectionAttempt: LoopTimerTarget {
     func timerFired(_ timer: LoopTimer) {
         if timer === silenceTimer { return silenceTimerFired() }
         if isUpgrade {
-            if request != nil { return pool.isLate(self) }
+            if request != nil { return pool.upgradeTimedOut(self) }
             // No request arrived for the held connection, or the handshake was not completed in time.
             if held == nil { http3?.note(HTTP3Connector.Failure(error: .timedOut, isRefusal: false)) }
         }
@@ -88,7 +88,7 @@ extension ConnectionAttempt: LoopTimerTarget {
         if isUpgrade || primaryOrigin.shared != nil {
             // The requests use other connections. One that all requests share may come from another attempt.
             cancel()
-            pool.isNotNeeded(self)
+            pool.gaveUp(self)
         } else if let transportFailure {
             // Neither TCP nor QUIC reaches the server.
             endHTTP3()

@@ -4,7 +4,7 @@ internal import LoadingTransport
 
 /// Makes one connection for a pool: over TCP (name resolution, socket, proxy if there is one, TLS), over QUIC, or over
 /// the first of both that completes its handshake. Confined to the pool's loop, owned by its origin. Ends with exactly
-/// one call of the pool's `succeeded`, `failed` or `isNotNeeded`, never within `start`, and with none after `cancel`.
+/// one call of the pool's `succeeded`, `failed` or `gaveUp`, never within `start`, and with none after `cancel`.
 ///
 /// There are two kinds (docs/decisions/0012):
 /// - An attempt of a queued request. It counts against the limit per host, and is cancelled if no request

@@ -179,7 +179,7 @@ package final class FTPConnection: ByteStreamOwner {
             let scratch = pool.loop.scratch
             switch control.read(into: scratch) {
             case .bytes(let count):
-                observer?.ftpIsAlive()
+                observer?.ftpIsActive()
                 parse(UnsafeRawBufferPointer(rebasing: scratch[..<count]))
                 if !control.mayHaveMore { return }
             case .wouldBlock: return
@@ -281,7 +281,7 @@ package final class FTPConnection: ByteStreamOwner {
 package protocol FTPConnectionObserver: AnyObject {
     func ftpRecorded(_ event: LoadEvent.Kind)
     /// The server has sent bytes, whatever they are.
-    func ftpIsAlive()
+    func ftpIsActive()
     /// The server could not be reached. The last call.
     func ftpFailedToConnect(_ failure: ConnectionFailure)
     /// The bytes that follow belong to the requested transfer.

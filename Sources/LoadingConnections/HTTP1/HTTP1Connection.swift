@@ -285,11 +285,11 @@ package final class HTTP1Connection: HTTPExchangeStream, ByteStreamOwner, LoopTi
             // Without an announced length, only TLS close_notify distinguishes a complete body from a truncated one
             // (RFC 9112 §9.8).
             guard let event = try parser.inputEnded(), !isTruncated else {
-                return fail(.networkConnectionLost, isGoodbye: true)
+                return fail(.networkConnectionLost, isOrderlyClose: true)
             }
             handle(event)
         } catch {
-            if error.isEarlyEnd { return fail(.networkConnectionLost, isGoodbye: true) }
+            if error.isEarlyEnd { return fail(.networkConnectionLost, isOrderlyClose: true) }
             fail(.cannotParseResponse(String(describing: error)))
         }
     }
@@ -385,15 +385,15 @@ package final class HTTP1Connection: HTTPExchangeStream, ByteStreamOwner, LoopTi
 
     private func fail(reading failure: StreamFailure) {
         // A reset after the server's FIN is EPIPE. Any other reset is ECONNRESET.
-        fail(LoadError(failure), isGoodbye: failure.code == EPIPE)
+        fail(LoadError(failure), isOrderlyClose: failure.code == EPIPE)
     }
 
-    /// - Parameter isGoodbye: Whether the server closed its side first. Its FIN also acknowledges what it had received
+    /// - Parameter isOrderlyClose: Whether the server closed its side first. Its FIN also acknowledges what it had received
     ///   by then, and it answers nothing that it receives later. A reset without a FIN gives no such information.
-    func fail(_ error: LoadError, isGoodbye: Bool = false) {
+    func fail(_ error: LoadError, isOrderlyClose: Bool = false) {
         guard let observer else { return }
         var progress = progress
-        if isGoodbye, progress == .sent, acknowledgedBefore > 0, stream.bytesAcknowledged == acknowledgedBefore {
+        if isOrderlyClose, progress == .sent, acknowledgedBefore > 0, stream.bytesAcknowledged == acknowledgedBefore {
             progress = .refused
         }
         self.observer = nil

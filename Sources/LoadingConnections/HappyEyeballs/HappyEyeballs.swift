@@ -130,7 +130,7 @@ package struct HappyEyeballs: Sendable {
             actions.append(.resolveAgain)
         }
         if waiting.isEmpty, running.isEmpty, unresolved.isEmpty {
-            return actions + end(keeping: nil) + [.failed(mostTellingFailure)]
+            return actions + end(keeping: nil) + [.failed(mostSpecificFailure)]
         }
         let next = nextDeadline(at: now)
         if let next, next != deadline { actions.append(.setDeadline(next)) }
@@ -162,7 +162,7 @@ package struct HappyEyeballs: Sendable {
         // A host may have moved, and another of its addresses may swallow everything.
         if !running.isEmpty { return now >= lastAttemptTime + addressSilence }
         // Without a network, neither an address nor a name server answers.
-        return mostTellingFailure.code != LoadError.notConnectedToInternet.code
+        return mostSpecificFailure.code != LoadError.notConnectedToInternet.code
     }
 
     private mutating func nextDeadline(at now: Int64) -> Int64? {
@@ -183,9 +183,9 @@ package struct HappyEyeballs: Sendable {
     }
 
     /// The first of those with the highest rank. A host without any address cannot be found.
-    private var mostTellingFailure: LoadError {
+    private var mostSpecificFailure: LoadError {
         var best: LoadError?
-        for failure in failures where best.map({ failure.tellingRank > $0.tellingRank }) ?? true { best = failure }
+        for failure in failures where best.map({ failure.specificity > $0.specificity }) ?? true { best = failure }
         return best ?? .cannotFindHost
     }
 }
@@ -193,7 +193,7 @@ package struct HappyEyeballs: Sendable {
 extension LoadError {
     /// How specific the failure of an attempt is to the host. A host that answered ranks above one that was never
     /// reached, and any attempt ranks above a name that was not found in one family.
-    var tellingRank: Int {
+    var specificity: Int {
         switch (code, cause) {
         case (-1299 ... -1200, _): 6
         case (-1004, .posix(ECONNREFUSED)): 5

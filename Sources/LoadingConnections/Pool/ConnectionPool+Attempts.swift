@@ -152,7 +152,7 @@ extension ConnectionPool {
     }
 
     /// Requests that wait for it use other connections.
-    func isNotNeeded(_ attempt: ConnectionAttempt) {
+    func gaveUp(_ attempt: ConnectionAttempt) {
         let origin = attempt.primaryOrigin
         origin.finish(attempt)
         serveOtherwise(origin)

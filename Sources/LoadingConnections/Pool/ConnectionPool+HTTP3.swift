@@ -103,7 +103,7 @@ extension ConnectionPool {
     }
 
     /// The request of an upgrade has waited for its time, and uses another connection.
-    func isLate(_ upgrade: ConnectionAttempt) {
+    func upgradeTimedOut(_ upgrade: ConnectionAttempt) {
         guard let request = upgrade.request else { return }
         let origin = upgrade.primaryOrigin
         passOnAttempt(of: request, at: origin)

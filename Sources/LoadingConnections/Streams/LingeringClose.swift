@@ -19,9 +19,9 @@ package final class LingeringClose: ByteStreamOwner, LoopTimerTarget {
 
     /// - Parameter isClosingWriting: Whether close_notify is not sent yet.
     package static func begin(on stream: ByteStream, isClosingWriting: Bool) {
-        let farewell = LingeringClose(stream, isClosingWriting)
-        stream.owner = farewell
-        stream.loop.arm(farewell.timer, at: stream.loop.now + stream.loop.limits.lingeringClose, for: farewell)
+        let lingering = LingeringClose(stream, isClosingWriting)
+        stream.owner = lingering
+        stream.loop.arm(lingering.timer, at: stream.loop.now + stream.loop.limits.lingeringClose, for: lingering)
         // Input that has arrived already causes no new readiness event.
         stream.callAgain()
     }

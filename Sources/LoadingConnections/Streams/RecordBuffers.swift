@@ -10,7 +10,7 @@ final class RecordBuffers: LoopTimerTarget {
 
     /// The most time between two reads for which the buffers begin to be kept, so that one message to each of many
     /// connections costs no memory. Nanoseconds.
-    private static let silenceOfFlow: Int64 = 50_000_000
+    private static let maximumReadInterval: Int64 = 50_000_000
     /// How long they are kept without a read. Nanoseconds.
     private static let keptTime: Int64 = 1_000_000_000
 
@@ -22,9 +22,9 @@ final class RecordBuffers: LoopTimerTarget {
     /// Something was read.
     func noteRead() {
         let now = stream.loop.now
-        let silence = now &- lastRead
+        let interval = now &- lastRead
         lastRead = now
-        if !areKept, silence < Self.silenceOfFlow { keep(true) }
+        if !areKept, interval < Self.maximumReadInterval { keep(true) }
     }
 
     /// Gives them back. The connection reads no more.

@@ -195,22 +195,22 @@ extension HTTPLoad {
             stopGathering()
             return false
         }
-        let (changeCount, mayHoldOlder) = (cache.changeCount, cache.mayHoldOlder)
+        let (changeCount, mayHaveOlder) = (cache.changeCount, cache.mayHaveOlder)
         // The response is stored as the client decides, even if the load has been cancelled meanwhile.
         let answer = client.load(
             self, willStore: entry,
             PendingLookup(on: environment.loop) { [self] wanted in
-                if !store(wanted, for: client, since: changeCount, mayHoldOlder) { finishStoring() }
+                if !store(wanted, for: client, since: changeCount, mayHaveOlder) { finishStoring() }
             })
         guard case .now(let wanted) = answer else { return true }
-        return store(wanted, for: client, since: changeCount, mayHoldOlder)
+        return store(wanted, for: client, since: changeCount, mayHaveOlder)
     }
 
     /// True if `finishStoring` follows.
     private func store(
-        _ entry: CacheEntry?, for client: any LoadClient, since changeCount: UInt64, _ mayHoldOlder: Bool
+        _ entry: CacheEntry?, for client: any LoadClient, since changeCount: UInt64, _ mayHaveOlder: Bool
     ) -> Bool {
-        guard let store = environment.responses, entry != nil || mayHoldOlder else { return false }
+        guard let store = environment.responses, entry != nil || mayHaveOlder else { return false }
         if case .later = store.store(entry, of: self, since: changeCount, for: client) { return true }
         return false
     }

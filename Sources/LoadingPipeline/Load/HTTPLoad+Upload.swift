@@ -18,7 +18,7 @@ extension HTTPLoad {
     /// Whether the upload handles this head, so that it is not delivered: the upload then resumes or fails.
     func continuesUpload(after head: ResponseHead) -> Bool {
         guard let uploading else { return false }
-        return take(uploading.received(head), after: nil)
+        return perform(uploading.received(head), after: nil)
     }
 
     /// Whether the upload resumes after its connection was lost or could not be made.
@@ -35,11 +35,11 @@ extension HTTPLoad {
             machine.receive(.asks(.uploadMove))
             return true
         }
-        return take(uploading.interrupted(), after: error)
+        return perform(uploading.interrupted(), after: error)
     }
 
     /// False if the response or the error is to be delivered to the client.
-    private func take(_ step: UploadStep, after error: LoadError?) -> Bool {
+    private func perform(_ step: UploadStep, after error: LoadError?) -> Bool {
         switch step {
         case .deliver:
             outdateUploaded()
@@ -71,7 +71,7 @@ extension HTTPLoad {
         guard machine.stage == .uploadMove, let error = uploadLoss else { return }
         uploadLoss = nil
         noteActivity()
-        if !take(uploading.interrupted(), after: error) { end(error) }
+        if !perform(uploading.interrupted(), after: error) { end(error) }
     }
 
     /// The upload has ended. Removes the stored responses that it made outdated. The cache does not do

@@ -117,7 +117,7 @@ package final class FTPSource: LoadSource, FTPConnectionObserver {
     package func answerChallenge(_ answer: AuthenticationAnswer) {
         guard let load, let refusal else { return }
         self.refusal = nil
-        load.setHeldUp(false)
+        load.setIdleTimePaused(false)
         switch answer {
         case .credential(let credential):
             attempt = .given(credential)
@@ -192,7 +192,7 @@ package final class FTPSource: LoadSource, FTPConnectionObserver {
     package var timeoutError: LoadError { connection?.timeoutError ?? .timedOut }
 
     private func useNextRoute() {
-        load?.sourceIsAlive()
+        load?.noteActivity()
         if let route = routeSelector?.current { connect(through: route) }
     }
 
@@ -232,7 +232,7 @@ package final class FTPSource: LoadSource, FTPConnectionObserver {
         load?.record(event)
     }
 
-    package func ftpIsAlive() { load?.sourceIsAlive() }
+    package func ftpIsActive() { load?.noteActivity() }
 
     package func ftpFailedToConnect(_ failure: ConnectionFailure) {
         if routeSelector?.failed(failure) == true { return useNextRoute() }
@@ -245,7 +245,7 @@ package final class FTPSource: LoadSource, FTPConnectionObserver {
         connection = nil
         routeSelector?.stopTimer()
         guard let load else { return }
-        load.setHeldUp(true)
+        load.setIdleTimePaused(true)
         load.record(.waitingForConnectivity)
         connectivity.waitForRoute(on: environment.loop) { [weak self] in
             guard let self else { return }
@@ -257,7 +257,7 @@ package final class FTPSource: LoadSource, FTPConnectionObserver {
     private func connectAgain() {
         control = .none
         guard let load else { return }
-        load.setHeldUp(false)
+        load.setIdleTimePaused(false)
         load.record(.fetchStarted(.retry))
         connect()
     }
@@ -280,7 +280,7 @@ package final class FTPSource: LoadSource, FTPConnectionObserver {
         // Limits a delegate that never stops answering (AUTH-9).
         guard failures < Self.mostLogins else { return load.ended(.loginRefused(reply)) }
         refusal = .loginRefused(reply)
-        load.setHeldUp(true)
+        load.setIdleTimePaused(true)
         load.ask(
             AuthenticationQuestion(
                 space: space, fromURL: url.credential, refused: refused, failures: failures, isQuiet: false),

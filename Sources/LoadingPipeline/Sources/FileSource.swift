@@ -59,10 +59,10 @@ package final class FileSource: LoadSource, Callout, @unchecked Sendable {
         loop.callOut(self)
     }
 
-    private func take(_ news: News) {
+    private func receive(_ outcome: Outcome) {
         isReading = false
         guard !isOver, let load else { return }
-        switch news {
+        switch outcome {
         case .failed(let error):
             isOver = true
             load.ended(error)
@@ -77,7 +77,7 @@ package final class FileSource: LoadSource, Callout, @unchecked Sendable {
 
     // MARK: With the loop lent
 
-    private enum News: Sendable {
+    private enum Outcome: Sendable {
         case read(Head?, Data, isLast: Bool)
         case failed(LoadError)
     }
@@ -89,12 +89,12 @@ package final class FileSource: LoadSource, Callout, @unchecked Sendable {
     }
 
     package func callOut() {
-        let news: News
-        do throws(LoadError) { news = try nextPiece() } catch { news = .failed(error) }
-        loop.post { self.take(news) }
+        let outcome: Outcome
+        do throws(LoadError) { outcome = try nextPiece() } catch { outcome = .failed(error) }
+        loop.post { self.receive(outcome) }
     }
 
-    private func nextPiece() throws(LoadError) -> News {
+    private func nextPiece() throws(LoadError) -> Outcome {
         if let file { return try file.next(Self.pieceLength) }
         let new = try OpenedFile(path, sendsBody: sendsBody)
         file = new
@@ -139,7 +139,7 @@ package final class FileSource: LoadSource, Callout, @unchecked Sendable {
 
         deinit { close(descriptor) }
 
-        func next(_ most: Int) throws(LoadError) -> News {
+        func next(_ most: Int) throws(LoadError) -> Outcome {
             let data = try read(most)
             missing -= Int64(data.count)
             let isAtEnd = data.count < most || missing == 0

@@ -8,7 +8,7 @@ package protocol LoadSource: AnyObject {
     /// Pauses or resumes the source. A source that cannot pause may continue: the load keeps its bytes.
     func setPaused(_ isPaused: Bool)
     /// The client has received everything. False if the source has work to do before the load ends; it then calls
-    /// `load.mayEnd()`.
+    /// `load.sourceFinished()`.
     func isDelivered() -> Bool
     /// The client's answer to the challenge passed to `load.ask`.
     func answerChallenge(_ answer: AuthenticationAnswer)

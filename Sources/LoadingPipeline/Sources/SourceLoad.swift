@@ -25,7 +25,7 @@ package final class SourceLoad: Load, LoopTimerTarget, BodySinkOwner {
     private var isSuspended = false
     /// The client has to answer a response.
     private var isAsking = false
-    private var isHeldUp = false
+    private var isIdleTimePaused = false
     /// A redirect that the client has to answer.
     private var redirection: SourceResponse?
     private var hasStoppedSource = false
@@ -187,8 +187,8 @@ package final class SourceLoad: Load, LoopTimerTarget, BodySinkOwner {
     }
 
     /// Whether the source waits for something outside its control. The idle time then does not run.
-    package func setHeldUp(_ isHeldUp: Bool) {
-        self.isHeldUp = isHeldUp
+    package func setIdleTimePaused(_ isIdleTimePaused: Bool) {
+        self.isIdleTimePaused = isIdleTimePaused
         clock.noteActivity(at: loop.now)
     }
 
@@ -200,7 +200,7 @@ package final class SourceLoad: Load, LoopTimerTarget, BodySinkOwner {
     }
 
     /// The source has no bytes yet, but is active.
-    package func sourceIsAlive() { clock.noteActivity(at: loop.now) }
+    package func noteActivity() { clock.noteActivity(at: loop.now) }
 
     /// A server requests a credential. Answered by `source.answerChallenge`.
     func ask(_ question: AuthenticationQuestion, in environment: LoadingEnvironment) {
@@ -226,7 +226,7 @@ package final class SourceLoad: Load, LoopTimerTarget, BodySinkOwner {
     }
 
     /// The source has finished its work before the end.
-    package func mayEnd() {
+    package func sourceFinished() {
         guard isWaitingForSource else { return }
         isWaitingForSource = false
         flow()
@@ -354,7 +354,7 @@ package final class SourceLoad: Load, LoopTimerTarget, BodySinkOwner {
     }
 
     /// The idle time runs while the load waits for the source, not while the client stops the flow.
-    private var idleTimeIsRunning: Bool { sourceEnd == nil && sink.isFlowing && !isHeldUp }
+    private var idleTimeIsRunning: Bool { sourceEnd == nil && sink.isFlowing && !isIdleTimePaused }
 
     package func timerFired(_ timer: LoopTimer) {
         if clock.isOver(at: loop.now, idle: idleTimeIsRunning ? idleTimeout : nil, total: totalTimeout) {

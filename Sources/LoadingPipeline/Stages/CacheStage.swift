@@ -145,9 +145,9 @@ struct CacheStage {
     }
 
     /// A response that is not stored is still newer than the stored one.
-    private var outdated: Effect { mayHoldOlder ? .outdated : .nothing }
+    private var outdated: Effect { mayHaveOlder ? .outdated : .nothing }
 
-    var mayHoldOlder: Bool { entry != nil || contents?.isLookedUp == false }
+    var mayHaveOlder: Bool { entry != nil || contents?.isLookedUp == false }
 
     var isGathering: Bool { gathering != nil }
 
@@ -163,7 +163,7 @@ struct CacheStage {
     /// The body is not stored: it is too large or goes elsewhere. True if the cache may hold an older one.
     mutating func stopGathering() -> Bool {
         defer { gathering = nil }
-        return gathering != nil && mayHoldOlder
+        return gathering != nil && mayHaveOlder
     }
 
     /// The entry to store for a complete response; nil, without any change, if it is too large.

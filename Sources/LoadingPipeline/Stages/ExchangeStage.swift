@@ -305,13 +305,13 @@ final class ExchangeStage: ConnectionRequestDelegate, ExchangeObserver, LoopTime
         if let log { log.record(kind, at: EventLog.now) }
     }
 
-    private var showsHeads: Bool { environment.headObserver != nil || log?.tracesHeads == true }
+    private var reportsHeads: Bool { environment.headObserver != nil || log?.tracesHeads == true }
 
-    private func show(_ head: ResponseHead) {
-        if showsHeads { show(MessageHead(head)) }
+    private func report(_ head: ResponseHead) {
+        if reportsHeads { report(MessageHead(head)) }
     }
 
-    private func show(_ head: MessageHead) {
+    private func report(_ head: MessageHead) {
         guard let observer = environment.headObserver else { return log?.traceOnly(.messageHead(head)) ?? () }
         record(.messageHead(head))
         observer(head)
@@ -368,8 +368,8 @@ final class ExchangeStage: ConnectionRequestDelegate, ExchangeObserver, LoopTime
             self.request.fields = self.request.fields.without(names: names)
         }
         if let tunnel, let handshake { request.becomeConnect(handshake, through: tunnel) }
-        if showsHeads {
-            show(MessageHead(request, over: connection.facts(isReused: isReused).protocolName))
+        if reportsHeads {
+            report(MessageHead(request, over: connection.facts(isReused: isReused).protocolName))
         }
         connection.start(request, observer: tunnel ?? self)
     }
@@ -458,12 +458,12 @@ final class ExchangeStage: ConnectionRequestDelegate, ExchangeObserver, LoopTime
 
     func exchangeReceived(informational head: ResponseHead) {
         record(.informationalResponse(status: head.status))
-        show(head)
+        report(head)
         load?.exchangeReceived(informational: head)
     }
 
     func exchangeReceived(head: ResponseHead, body: BodyLength) {
-        show(head)
+        report(head)
         if head.status == 421, retryMisdirected() { return }
         hasHead = true
         record(

@@ -390,7 +390,7 @@ package final class StreamLoad: Load, LoopTimerTarget, StreamConnectionOwner {
         let captured = CapturedConnection(stream, rest: buffer.take(buffer.count))
         releaseParts()
         record(.ended)
-        client.load(self, hasGivenAway: captured)
+        client.load(self, hasCaptured: captured)
     }
 
     // MARK: Better routes
@@ -491,5 +491,5 @@ package protocol StreamClient: LoadClient {
     func loadHasClosedWriting(_ load: StreamLoad)
     func loadHasBetterRoute(_ load: StreamLoad)
     /// The connection belongs to the client, and no more callbacks follow.
-    func load(_ load: StreamLoad, hasGivenAway captured: CapturedConnection)
+    func load(_ load: StreamLoad, hasCaptured captured: CapturedConnection)
 }

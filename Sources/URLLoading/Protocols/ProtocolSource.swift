@@ -67,7 +67,7 @@ final class ProtocolSource: LoadSource, @unchecked Sendable {
         guard let core else { return }
         // A protocol cannot request a body stream, so the stream is requested before the protocol is created.
         if awaitsBody {
-            load.setHeldUp(true)
+            load.setIdleTimePaused(true)
             core.enqueue(.needsBody(offset: 0))
         } else {
             begin(with: request)
@@ -77,7 +77,7 @@ final class ProtocolSource: LoadSource, @unchecked Sendable {
     /// The body stream from the delegate. Without one the load fails (T-51).
     func provideBody(_ body: SendableInputStream) {
         guard let load else { return }
-        load.setHeldUp(false)
+        load.setIdleTimePaused(false)
         guard let stream = body.stream else { return load.ended(.requestBodyStreamExhausted) }
         var request = request
         request.httpBodyStream = stream
@@ -122,7 +122,7 @@ final class ProtocolSource: LoadSource, @unchecked Sendable {
             CachedURLResponse(
                 response: cacheCandidate.response, data: cacheCandidate.body, userInfo: nil,
                 storagePolicy: cacheCandidate.policy)
-        ) { ending.value.mayEnd() }
+        ) { ending.value.sourceFinished() }
         return false
     }
 
@@ -143,7 +143,7 @@ final class ProtocolSource: LoadSource, @unchecked Sendable {
     /// Passes a challenge of the protocol to the delegate. Timeouts are suspended until the answer.
     func ask(_ challenge: URLAuthenticationChallenge) {
         guard let load, let core else { return }
-        load.setHeldUp(true)
+        load.setIdleTimePaused(true)
         self.challenge = core.ask(challenge) { self.answered(challenge, $0) }
     }
 
@@ -151,7 +151,7 @@ final class ProtocolSource: LoadSource, @unchecked Sendable {
     private func answered(_ challenge: URLAuthenticationChallenge, _ answer: ChallengeAnswer) {
         self.challenge = nil
         guard load != nil || answer.disposition == .cancelAuthenticationChallenge else { return }
-        load?.setHeldUp(false)
+        load?.setIdleTimePaused(false)
         Self.queue.async { Self.give(challenge, answer) }
     }
 
@@ -160,7 +160,7 @@ final class ProtocolSource: LoadSource, @unchecked Sendable {
         guard let pending = self.challenge, pending.challenge === challenge else { return }
         pending.withdraw()
         self.challenge = nil
-        load?.setHeldUp(false)
+        load?.setIdleTimePaused(false)
     }
 
     // MARK: On the queue

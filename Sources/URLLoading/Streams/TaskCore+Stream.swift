@@ -199,7 +199,7 @@ extension TaskCore: StreamClient {
     }
     func loadHasBetterRoute(_ load: StreamLoad) { enqueue(.betterRoute) }
 
-    func load(_ load: StreamLoad, hasGivenAway captured: CapturedConnection) {
+    func load(_ load: StreamLoad, hasCaptured captured: CapturedConnection) {
         enqueue(.captured(captured))
         self.load = nil
         lock.withLock { isSilent = true }

@@ -153,5 +153,5 @@ extension RecordingClient: StreamClient {
     func loadHasClosedReading(_ load: StreamLoad) { note("reading closed") }
     func loadHasClosedWriting(_ load: StreamLoad) { note("writing closed") }
     func loadHasBetterRoute(_ load: StreamLoad) { note("a better route") }
-    func load(_ load: StreamLoad, hasGivenAway captured: CapturedConnection) { note("captured") }
+    func load(_ load: StreamLoad, hasCaptured captured: CapturedConnection) { note("captured") }
 }
