@@ -14,7 +14,6 @@ package protocol Load: AnyObject {
     func abandon()
     /// Whether the load has ended, or has failed and only has to close its file.
     var hasEnded: Bool { get }
-    /// Replaces the client.
     func handOver(to client: any LoadClient)
     /// The client accepts more, after it had stopped the flow.
     func resumeReading()

@@ -16,6 +16,5 @@ package enum LoadBody {
     /// Whether the body can be sent again without asking the client.
     var isReplayable: Bool { if case .stream = self { false } else { true } }
 
-    /// The announced length of a stream, if there is one.
     var announcedStreamLength: Int64? { if case .stream(_, let length) = self { length } else { nil } }
 }

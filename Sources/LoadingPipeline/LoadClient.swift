@@ -8,7 +8,6 @@ package protocol LoadClient: AnyObject {
     /// The parts of a multipart body that the client takes. Read when such a body arrives.
     var wantedParts: WantedParts { get }
     func loadIsWaitingForConnectivity(_ load: any Load)
-    /// Whether the client may want challenges of connections.
     var wantsConnectionChallenges: Bool { get }
     /// The request was upgraded to this `https` URL, which is otherwise the same.
     func load(_ load: any Load, isUpgradedTo url: String)

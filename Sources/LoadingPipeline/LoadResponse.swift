@@ -10,7 +10,6 @@ package struct LoadResponse {
     package var resumedOffset: Int64?
     /// Whether the end of the connection ends the body. Only the body itself can then show whether it is complete.
     package var endsWithConnection = false
-    /// Whether a body follows.
     package var hasBody = false
     /// The first bytes of the body, decoded, as far as they have arrived. Set only if nothing else determines the type;
     /// nil until they are examined.

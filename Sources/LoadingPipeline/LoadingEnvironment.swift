@@ -16,7 +16,6 @@ package final class LoadingEnvironment {
     @exclusivity(unchecked) package var responses: (any ResponseStore)?
     @exclusivity(unchecked) package var credentials: (any CredentialStore)?
     let transportSecurity: TransportSecurityStage
-    /// Nil if no proxy is configured.
     let proxies: ProxyRoutes?
     /// Sent with every request unless the caller has set a field of that name (MISC-1); separate for http and https.
     let clearDefaults: HTTPFields

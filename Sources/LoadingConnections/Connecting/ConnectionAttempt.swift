@@ -16,7 +16,6 @@ final class ConnectionAttempt: ConnectionChallengeDelegate {
     let isUpgrade: Bool
     /// Its number among the attempts and connections of the origin.
     var number = 0
-    /// The request that waits for the connection.
     private(set) var request: ConnectionRequest?
     /// Whether requests of others wait for it, or have waited.
     var isShared = false

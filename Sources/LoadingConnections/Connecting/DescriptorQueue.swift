@@ -24,7 +24,6 @@ final class DescriptorQueue: LoopTimerTarget {
         if !timer.isArmed { arm() }
     }
 
-    /// A wait has ended by itself.
     func waitEnded() {
         count -= 1
         if count > 0 { return }

@@ -8,7 +8,6 @@ struct UnsentBytes {
     struct Sent: Equatable {
         var head = 0
         var body = 0
-        /// The framing of a chunk.
         var framing = 0
     }
 

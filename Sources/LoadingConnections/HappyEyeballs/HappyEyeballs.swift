@@ -7,7 +7,6 @@ package import LoadingTransport
 /// A value without sockets and without a clock: it takes events and their times, and returns the actions to perform.
 /// Times are nanoseconds of any monotonic clock. After `succeeded` or `failed` it returns no more actions.
 package struct HappyEyeballs: Sendable {
-    /// Identifies one attempt.
     package typealias Attempt = Int
 
     package enum Input: Sendable, Equatable {

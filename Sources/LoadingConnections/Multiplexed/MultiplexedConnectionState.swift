@@ -6,7 +6,6 @@ internal import LoadingTransport
 ///
 /// No access to the properties lasts while a stream or the pool is called, so exclusive access is not checked.
 class MultiplexedConnectionState {
-    /// The origin that the connection was made for.
     final let primaryOrigin: OriginConnections
     final let pool: ConnectionPool
     final let version: HTTPVersion

@@ -100,7 +100,6 @@ package final class ConnectionPool {
         return maySpeakHTTP3(key) ? nil : .cannotSpeak("HTTP/3 needs TLS 1.3 and a direct connection")
     }
 
-    /// A server requires HTTP/1.1 for its requests.
     package func requireHTTP1(of key: inout ConnectionKey) {
         if serversWithoutHTTP2.count >= Self.mostServers { serversWithoutHTTP2 = [] }
         serversWithoutHTTP2.insert(key)

@@ -101,7 +101,6 @@ struct ConnectionRequestQueue {
         return nil
     }
 
-    /// The first request without an attempt.
     mutating func firstWithoutAttempt() -> ConnectionRequest? { first { $0.attempt == nil } }
 
     /// The first request that a released connection helps: it accepts the connection, or it needs room for a new one,

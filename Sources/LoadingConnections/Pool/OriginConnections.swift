@@ -37,7 +37,6 @@ final class OriginConnections {
     var attemptCount: Int { attempts.count }
     /// Whether nothing arrives on any attempt, if there is one.
     var areAttemptsSilent: Bool { attempts.values.allSatisfy(\.isSilent) }
-    /// Whether there is a connection of HTTP/1.1.
     var hasHTTP1: Bool { !connections.isEmpty }
     /// Whether a challenge of an attempt is open.
     var isAsking: Bool { attempts.values.contains(where: \.isAsking) }

@@ -11,7 +11,6 @@ package enum ProxyMode: Hashable, Sendable {
     /// connection; 0 for none.
     case forwarding(ProxyServer, identity: UInt64)
 
-    /// The service that the proxy provides.
     var service: ProxyFailure.Service {
         switch self {
         case .forwarding: .request

@@ -19,7 +19,6 @@ final class RecordBuffers: LoopTimerTarget {
         lastRead = stream.loop.now
     }
 
-    /// Something was read.
     func noteRead() {
         let now = stream.loop.now
         let interval = now &- lastRead

@@ -19,7 +19,6 @@ package final class StreamConnection: ByteStreamOwner, ConnectionChallengeDelega
     package private(set) var isClosingWriting = false
     /// Of the last handshake with the host, or with a proxy before it. Nil if nothing was decided.
     package private(set) var trustResult: ServerTrustResult?
-    /// The open challenge of the connection.
     private var question: ConnectionChallenge?
 
     /// - Parameter key: The host and port, and the name that the server must authenticate as if TLS is used.

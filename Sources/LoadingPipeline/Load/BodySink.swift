@@ -30,7 +30,6 @@ protocol BodySinkOwner: AnyObject {
     func bodySink(begins part: LoadResponse) -> ClientAnswer<Void>
     /// The body cannot be delivered.
     func cancel(_ error: LoadError)
-    /// The file is closed.
     func bodySinkClosedFile(_ outcome: Result<String, FileWriter.Failure>)
 }
 

@@ -64,7 +64,6 @@ struct LoadMachine: Equatable {
 
     enum Input: Equatable {
         case start
-        /// This stage has completed.
         case passed(Stage)
         /// No route leads to the server; the load waits for one.
         case losesRoute
@@ -85,7 +84,6 @@ struct LoadMachine: Equatable {
         case dropsChallenge
         /// Delivery of the body begins; the client receives the response as parts.
         case deliversParts
-        /// The response has ended.
         case responseEnds(ResponseEnd)
         /// Another request is made. The state of the previous response is dropped.
         case fetchesAgain

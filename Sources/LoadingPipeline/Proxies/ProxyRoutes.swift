@@ -128,7 +128,6 @@ package final class ProxyRoutes {
 
     func forgetFailures() { flushCount += 1 }
 
-    /// The current network epoch.
     var epoch: NetworkEpoch {
         NetworkEpoch(network: RouteWatch.watch(for: loop).mark(on: loop), flushCount: flushCount)
     }

@@ -56,7 +56,6 @@ final class RouteSelector: LoopTimerTarget {
 
     private func arm(_ time: Int64) { routes.loop.arm(timer, at: routes.loop.now + time, for: self) }
 
-    /// Stops the timer.
     func stopTimer() { routes.loop.disarm(timer) }
 
     func timerFired(_ timer: LoopTimer) { onTimeout?() }

@@ -20,7 +20,6 @@ package final class FTPSource: LoadSource, FTPConnectionObserver {
     private let service: NetworkService
     private let waitsForConnectivity: Bool
     private let environment: LoadingEnvironment
-    /// The stopped download that this one resumes.
     private var stopped: StoppedDownload?
     private let space: ProtectionSpace
 
@@ -54,7 +53,6 @@ package final class FTPSource: LoadSource, FTPConnectionObserver {
 
     private enum Attempt {
         case anonymous
-        /// The user of the URL.
         case ofURL(user: String, password: String?)
         case known(LoadCredential)
         case given(LoadCredential)

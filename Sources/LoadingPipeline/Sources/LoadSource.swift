@@ -16,7 +16,6 @@ package protocol LoadSource: AnyObject {
     func resumePoint(ofFile name: String, delivered: Int64) -> DownloadResumePoint?
     /// The partial file of an earlier download is unusable: the source starts from the beginning.
     func restart()
-    /// The error for a timeout of the source.
     var timeoutError: LoadError { get }
     /// Stops the source for good. Called once for each `start`, also after the source has reported its end.
     func stop()

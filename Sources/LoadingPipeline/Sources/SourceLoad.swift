@@ -12,7 +12,6 @@ package import LoadingTransport
 package final class SourceLoad: Load, LoopTimerTarget, BodySinkOwner {
     private let loop: EventLoop
     private let log: EventLog?
-    /// The method and URL, for the log.
     private let request: (method: String, url: String)
     package let source: any LoadSource
     /// Retained until the end.

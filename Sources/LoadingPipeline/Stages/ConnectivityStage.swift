@@ -49,7 +49,6 @@ struct ConnectivityStage {
         wait = RouteWatch.watch(for: loop).wait(since: mark, on: loop, body)
     }
 
-    /// Ends the wait.
     mutating func end() {
         wait?.end()
         wait = nil

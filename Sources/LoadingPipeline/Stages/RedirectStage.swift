@@ -9,7 +9,6 @@ struct RedirectStage {
     /// - Parameter count: The number of redirects that the task has followed before.
     init(after count: Int = 0) { self.count = count }
 
-    /// The target of a redirect.
     enum Target {
         case follow(LoadRequest)
         /// A redirect to a scheme other than HTTP, such as a local file, is not followed unless the client handles it

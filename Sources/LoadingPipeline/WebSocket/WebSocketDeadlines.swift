@@ -56,7 +56,7 @@ struct WebSocketDeadlines {
 
     /// - Parameter isReading: Whether the server's silence counts.
     func next(at now: Int64, isReading: Bool) -> Int64 {
-        var deadline = clock.nextCheck(at: now, idle: nil, total: totalTimeout, countsSilence: false, shortest: 0)
+        var deadline = clock.nextCheck(at: now, idle: nil, total: totalTimeout, idleTimeRuns: false, shortest: 0)
         if let closing { deadline = min(deadline, closing) }
         if isReading, let endOfSilence { deadline = min(deadline, endOfSilence) }
         return deadline
