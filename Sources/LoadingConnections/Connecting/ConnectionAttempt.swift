@@ -117,10 +117,10 @@ final class ConnectionAttempt: ConnectionChallengeDelegate {
 
     var isTryingTCP: Bool { connector != nil || handshake != nil }
 
-    /// The step that the first hop has not completed, and since when; nil if something else is awaited.
-    var awaits: PendingPhase? {
+    var pendingPhase: PendingPhase? {
         if isAsking { return nil }
-        return securedProxy != nil ? PendingPhase(step: .connection, since: handshakeBeginning) : connector?.awaits
+        if securedProxy != nil { return PendingPhase(phase: .connection, since: handshakeBeginning) }
+        return connector?.pendingPhase
     }
 
     /// The loop's time of the last sign of life over TCP: a host accepted the connection, or sent bytes of a handshake.

@@ -16,8 +16,8 @@ final class TransportConnector {
     private var handshake: SecureHandshake?
     private var tunnel: ProxyTunnel?
     private let descriptorWait: DescriptorWait
-    /// When the current step started.
-    private var stepBeginning: Int64 = 0
+    /// When the current phase started.
+    private var phaseBeginning: Int64 = 0
     /// When the host or the proxy accepted the connection.
     private var acceptance: Int64 = 0
     /// The credentials for the first request of the next connection to the proxy.
@@ -52,7 +52,7 @@ final class TransportConnector {
             if case .forwarding = key.proxyMode { failure.permitsNextRoute = true }
             return pool.loop.runLater { [failure] in self.fail(failure) }
         }
-        stepBeginning = pool.loop.now
+        phaseBeginning = pool.loop.now
         let race = AddressRace(
             to: key.firstHop, on: pool.loop, resolver: pool.resolver, awaitsServices: awaitsServices,
             avoiding: pool.silentAddresses.listed(at: pool.loop.now), destinations: pool.destinations)
@@ -67,15 +67,14 @@ final class TransportConnector {
     /// Whether no address was tried yet.
     var isResolving: Bool { race?.hasBegun == false }
 
-    /// The step that the first hop has not completed, and since when; nil if something else is awaited.
-    var awaits: PendingPhase? {
+    var pendingPhase: PendingPhase? {
         if let race {
             return race.hasBegun
-                ? PendingPhase(step: .connection, since: race.firstConnectTime)
-                : PendingPhase(step: .resolution, since: stepBeginning)
+                ? PendingPhase(phase: .connection, since: race.firstConnectTime)
+                : PendingPhase(phase: .resolution, since: phaseBeginning)
         }
         if handshake == nil, tunnel == nil { return nil }
-        return PendingPhase(step: tunnel == nil ? .connection : .tunnel, since: stepBeginning)
+        return PendingPhase(phase: tunnel == nil ? .connection : .tunnel, since: phaseBeginning)
     }
 
     /// The loop's time of the last sign of life from the host or the proxy: it accepted the connection, or sent bytes.
@@ -123,7 +122,7 @@ final class TransportConnector {
 
     /// The TLS handshake with an https proxy.
     private func secure(_ stream: ByteStream, _ proxy: ProxyServer) {
-        stepBeginning = pool.loop.now
+        phaseBeginning = pool.loop.now
         let handshake = SecureHandshake(
             stream, to: key.firstHop, with: pool.security, carriesHTTP: true, for: challengeDelegate
         ) { [weak self] result in
@@ -141,7 +140,7 @@ final class TransportConnector {
     }
 
     private func openTunnel(_ stream: ByteStream, _ proxy: ProxyServer) {
-        stepBeginning = pool.loop.now
+        phaseBeginning = pool.loop.now
         let tunnel = ProxyTunnel(
             over: stream, to: key, by: proxy, serverMaySpeakFirst: serverMaySpeakFirst, introduction: introduction,
             for: challengeDelegate

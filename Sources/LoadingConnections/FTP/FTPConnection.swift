@@ -89,12 +89,13 @@ package final class FTPConnection: ByteStreamOwner {
 
     // MARK: Connecting
 
-    /// The step that the first hop has not completed, and since when; nil if something else is awaited.
-    package var awaits: PendingPhase? { connector?.awaits }
+    package var pendingPhase: PendingPhase? { connector?.pendingPhase }
 
     /// The error of a load that has timed out.
     package var timeoutError: LoadError {
-        guard let proxyMode = key.proxyMode, awaits != nil || dataConnector?.awaits != nil else { return .timedOut }
+        guard let proxyMode = key.proxyMode, (pendingPhase ?? dataConnector?.pendingPhase) != nil else {
+            return .timedOut
+        }
         return proxyMode.timeoutError
     }
 

@@ -7,8 +7,8 @@ package struct ConnectionFailure: Error {
     package let reason: LoadError
     /// Whether the next route of a `ProxyRouteList` may be tried.
     package internal(set) var permitsNextRoute = false
-    /// The step of the route that failed.
-    package private(set) var step = ConnectPhase.connection
+    /// The phase that failed.
+    package private(set) var phase = ConnectPhase.connection
     /// Whether it concerns trust or credentials, so that another request may succeed.
     package internal(set) var isPersonal: Bool
 
@@ -25,7 +25,7 @@ package struct ConnectionFailure: Error {
         self.error = error
         reason = failure.reason ?? error
         permitsNextRoute = failure.permitsNextRoute
-        if failure.reason == nil { step = .tunnel }
+        if failure.reason == nil { phase = .tunnel }
         isPersonal = failure == .tunnelRefused(status: 407) || failure == .badCredentials
     }
 
@@ -38,7 +38,7 @@ package struct ConnectionFailure: Error {
     }
 }
 
-/// The steps of a route, in order.
+/// The phases of a connection over a route, in order.
 package enum ConnectPhase: Sendable {
     /// Name resolution of the first hop.
     case resolution
@@ -48,8 +48,9 @@ package enum ConnectPhase: Sendable {
     case tunnel
 }
 
-/// The step of a route that is in progress, and when it started, by the loop's clock.
+/// The phase that the first hop of a route has not completed, and when it started, by the loop's clock. Nil, where it is
+/// optional, if something else is awaited.
 package struct PendingPhase: Sendable {
-    package let step: ConnectPhase
+    package let phase: ConnectPhase
     package let since: Int64
 }

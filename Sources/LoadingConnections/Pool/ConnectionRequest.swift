@@ -45,8 +45,7 @@ package final class ConnectionRequest {
         attempt != nil || sharedAttempt?.isAsking == false || isWaiting && waitingOrigin?.hasNoStreamCredit == true
     }
 
-    /// The step that the first hop has not completed, and since when; nil if something else is awaited.
-    package var awaits: PendingPhase? { (attempt ?? sharedAttempt)?.awaits }
+    package var pendingPhase: PendingPhase? { (attempt ?? sharedAttempt)?.pendingPhase }
 
     /// The loop's time at which the connection that is being made last made progress by what its peer has sent.
     package var lastArrival: Int64 { (attempt ?? sharedAttempt)?.lastArrival ?? 0 }

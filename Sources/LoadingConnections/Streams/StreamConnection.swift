@@ -67,8 +67,7 @@ package final class StreamConnection: ByteStreamOwner, ConnectionChallengeDelega
         }
     }
 
-    /// The step that the first hop has not completed, and since when. Nil if the connection waits for something else.
-    package var awaits: PendingPhase? { isAsking ? nil : connector?.awaits }
+    package var pendingPhase: PendingPhase? { isAsking ? nil : connector?.pendingPhase }
 
     /// The loop's time at which the peer last sent something for the step in progress: the connection, or TLS over it.
     /// 0 before that.

@@ -72,20 +72,20 @@ final class RouteSelector: LoopTimerTarget {
     func failed(_ failure: ConnectionFailure) -> Bool {
         stopTimer()
         guard failure.permitsNextRoute, remaining.count > 1 else { return false }
-        if Self.isOfProxy(failure) { recordFailure(failure.step, after: .max) }
+        if Self.isOfProxy(failure) { recordFailure(failure.phase, after: .max) }
         remaining.removeFirst()
         return true
     }
 
     /// The time for the route has passed without an answer. False if there is no other route.
-    func timedOut(at awaited: PendingPhase) -> Bool {
+    func timedOut(at pending: PendingPhase) -> Bool {
         stopTimer()
         guard remaining.count > 1 else { return false }
         if countsTimeout {
             // Earlier steps may have used some of the time. If that was little, the full time counts, so that the next
             // load need not find it out again.
-            let time = routes.loop.now &- awaited.since
-            recordFailure(awaited.step, after: time >= timeout / 4 * 3 ? timeout : time)
+            let time = routes.loop.now &- pending.since
+            recordFailure(pending.phase, after: time >= timeout / 4 * 3 ? timeout : time)
         }
         remaining.removeFirst()
         return true
@@ -108,9 +108,9 @@ final class RouteSelector: LoopTimerTarget {
     /// Records the failure, unless the network has changed or the session was reset since the route was started.
     ///
     /// - Parameter time: How long the proxy has not answered.
-    private func recordFailure(_ step: ConnectPhase, after time: Int64) {
+    private func recordFailure(_ phase: ConnectPhase, after time: Int64) {
         guard case .through(let proxy) = current, epoch == routes.epoch else { return }
-        switch step {
+        switch phase {
         case .resolution: break
         case .connection: routes.failed(proxy, for: nil, after: time)
         case .tunnel: routes.failed(proxy, for: destination, after: time)

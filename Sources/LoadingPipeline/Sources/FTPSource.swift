@@ -98,7 +98,11 @@ package final class FTPSource: LoadSource, FTPConnectionObserver {
         self.isPaused = isPaused
         if !isPaused, control == .postponed { return connectAgain() }
         connection?.setPaused(isPaused)
-        if isPaused { routeSelector?.stopTimer() } else if connection?.awaits != nil { routeSelector?.startTimer() }
+        if isPaused {
+            routeSelector?.stopTimer()
+        } else if connection?.pendingPhase != nil {
+            routeSelector?.startTimer()
+        }
     }
 
     package func stop() {
@@ -180,8 +184,8 @@ package final class FTPSource: LoadSource, FTPConnectionObserver {
 
     private func routeTimedOut() {
         guard let connection else { return }
-        guard let step = connection.awaits else { return routeSelector?.restartTimer() ?? () }
-        guard routeSelector?.timedOut(at: step) == true else { return }
+        guard let phase = connection.pendingPhase else { return routeSelector?.restartTimer() ?? () }
+        guard routeSelector?.timedOut(at: phase) == true else { return }
         connection.cancel()
         useNextRoute()
     }

@@ -288,7 +288,7 @@ final class ExchangeStage: ConnectionRequestDelegate, ExchangeObserver, LoopTime
 
     /// The error of a timeout. A silent proxy has a different error from a silent server (PROXY-10).
     var timeoutError: LoadError {
-        guard let proxyMode = key.proxyMode, pendingConnection?.awaits != nil else { return .timedOut }
+        guard let proxyMode = key.proxyMode, pendingConnection?.pendingPhase != nil else { return .timedOut }
         return proxyMode.timeoutError
     }
 
@@ -386,8 +386,8 @@ final class ExchangeStage: ConnectionRequestDelegate, ExchangeObserver, LoopTime
     private func routeTimedOut() {
         guard let load, let pendingConnection else { return }
         // Nil in the queue, while a challenge is open, and once the proxy has done its part.
-        guard let step = pendingConnection.awaits else { return routeSelector?.restartTimer() ?? () }
-        guard routeSelector?.timedOut(at: step) == true else { return }
+        guard let phase = pendingConnection.pendingPhase else { return routeSelector?.restartTimer() ?? () }
+        guard routeSelector?.timedOut(at: phase) == true else { return }
         self.pendingConnection = nil
         append(pendingConnection.eventsSoFar)
         environment.pool.withdraw(pendingConnection)

@@ -222,8 +222,8 @@ package final class StreamLoad: Load, LoopTimerTarget, StreamConnectionOwner {
     private func routeTimedOut() {
         guard !hasEnded, !hasOpened, let connection else { return }
         // Nil while a challenge is open.
-        guard let step = connection.awaits else { return routeSelector?.restartTimer() ?? () }
-        if routeSelector?.timedOut(at: step) == true { useNextRoute() }
+        guard let phase = connection.pendingPhase else { return routeSelector?.restartTimer() ?? () }
+        if routeSelector?.timedOut(at: phase) == true { useNextRoute() }
     }
 
     private func useNextRoute() {
@@ -437,7 +437,7 @@ package final class StreamLoad: Load, LoopTimerTarget, StreamConnectionOwner {
 
     /// The error of a timeout. A silent proxy has a different error from a silent host (PROXY-10).
     private var timeoutError: LoadError {
-        guard let proxyMode, connection?.awaits != nil else { return .timedOut }
+        guard let proxyMode, connection?.pendingPhase != nil else { return .timedOut }
         return proxyMode.timeoutError
     }
 
