@@ -3,7 +3,7 @@
 /// The output goes to the caller's buffer, so memory is bounded whatever the body expands to: call `decode` with the
 /// same input until it returns 0, then with the next input, and `finish` at the end of the body.
 package final class ContentDecoder {
-    /// Output of one stage that the next has not read.
+    /// Output of one decoder that the next has not read.
     private struct Link {
         let buffer: UnsafeMutableRawBufferPointer
         var start = 0
@@ -11,8 +11,8 @@ package final class ContentDecoder {
     }
 
     /// In the order of decoding: the last applied coding first.
-    private let stages: [any DecodingStage]
-    /// `links[n]` lies between `stages[n]` and `stages[n + 1]`.
+    private let decoders: [any CodingDecoder]
+    /// `links[n]` lies between `decoders[n]` and `decoders[n + 1]`.
     private var links: [Link] = []
     private var feedingsLeft = 0
 
@@ -20,26 +20,26 @@ package final class ContentDecoder {
     package private(set) var isInterrupted = false
 
     /// Whether the library for `br` can be loaded. The first access waits for that.
-    package static let decodesBrotli = BrotliStage.isAvailable
+    package static let decodesBrotli = BrotliDecoder.isAvailable
 
     /// Nil if the body is delivered without decoding: no coding, or an unknown one (ENC-4).
     ///
     /// - Parameter codings: In the order in which they were applied, as `Content-Encoding` lists them.
     package init?(codings: [String]) throws(ContentCodingError) {
-        var stages: [any DecodingStage] = []
+        var decoders: [any CodingDecoder] = []
         for name in codings.lazy.map({ $0.lowercased() }) where name != "identity" && !name.isEmpty {
             guard let coding = ContentCoding(name: name) else { return nil }
             switch coding {
-            case .gzip: stages.append(InflateStage(isGzip: true))
-            case .deflate: stages.append(InflateStage(isGzip: false))
-            case .brotli: stages.append(BrotliStage())
-            case .zstd: stages.append(ZstdStage())
+            case .gzip: decoders.append(InflateDecoder(isGzip: true))
+            case .deflate: decoders.append(InflateDecoder(isGzip: false))
+            case .brotli: decoders.append(BrotliDecoder())
+            case .zstd: decoders.append(ZstdDecoder())
             }
         }
-        if stages.isEmpty { return nil }
-        if stages.count > ContentCodingLimits.codings { throw .tooManyCodings }
-        stages.reverse()
-        self.stages = stages
+        if decoders.isEmpty { return nil }
+        if decoders.count > ContentCodingLimits.codings { throw .tooManyCodings }
+        decoders.reverse()
+        self.decoders = decoders
     }
 
     /// For the combined value of a `Content-Encoding` field.
@@ -66,35 +66,35 @@ package final class ContentDecoder {
         if output.isEmpty { return 0 }
         isInterrupted = false
         feedingsLeft = ContentCodingLimits.feedsPerCall
-        return try pull(stages.count - 1, from: &input, into: output)
+        return try pull(decoders.count - 1, from: &input, into: output)
     }
 
     /// The body has ended, and `decode` has returned 0 for its last bytes. Zero bytes are an empty body in any coding.
     package func finish() throws(ContentCodingError) {
-        for stage in stages {
-            if let failure = stage.failure { throw failure }
-            if !stage.isComplete { throw .truncated }
+        for decoder in decoders {
+            if let failure = decoder.failure { throw failure }
+            if !decoder.isComplete { throw .truncated }
         }
     }
 
-    /// Output of the stage at `index`. Its input is the output of the stage before it, or `input`.
+    /// Output of the decoder at `index`. Its input is the output of the decoder before it, or `input`.
     private func pull(
         _ index: Int, from input: inout UnsafeRawBufferPointer, into output: UnsafeMutableRawBufferPointer
     ) throws(ContentCodingError) -> Int {
-        let stage = stages[index]
+        let decoder = decoders[index]
         if index == 0 {
-            let produced = stage.decode(&input, into: output)
-            if produced == 0, let failure = stage.failure { throw failure }
+            let produced = decoder.decode(&input, into: output)
+            if produced == 0, let failure = decoder.failure { throw failure }
             return produced
         }
         if links.isEmpty { makeLinks() }
         while true {
             let link = links[index - 1]
             var pending = UnsafeRawBufferPointer(rebasing: link.buffer[link.start..<link.end])
-            let produced = stage.decode(&pending, into: output)
+            let produced = decoder.decode(&pending, into: output)
             links[index - 1].start = link.end - pending.count
             if produced > 0 { return produced }
-            if let failure = stage.failure { throw failure }
+            if let failure = decoder.failure { throw failure }
             guard feedingsLeft > 0 else {
                 isInterrupted = true
                 return 0
@@ -108,7 +108,7 @@ package final class ContentDecoder {
     }
 
     private func makeLinks() {
-        links = (1..<stages.count).map { _ in
+        links = (1..<decoders.count).map { _ in
             Link(
                 buffer: .allocate(
                     byteCount: ContentCodingLimits.bytesBetweenCodings, alignment: MemoryLayout<UInt>.alignment))

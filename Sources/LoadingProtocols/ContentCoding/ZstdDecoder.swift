@@ -1,7 +1,7 @@
 internal import CLoadingZstd
 
 /// Decodes `zstd` (RFC 8878). Several frames may follow; other bytes after a complete frame are ignored.
-final class ZstdStage: DecodingStage {
+final class ZstdDecoder: CodingDecoder {
     private let library = clz_load()
     private var decoder: OpaquePointer?
     /// Whether the last call filled its output, so more may be available without input. The library reports repeated

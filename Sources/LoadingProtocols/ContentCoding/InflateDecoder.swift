@@ -5,7 +5,7 @@ internal import CLoadingZlib
 /// gzip may have several members. Bytes after the last one are ignored, because some servers add padding. `deflate` is
 /// zlib's format, but some servers send raw deflate (RFC 9110 §8.4.1.2). The first byte shows which: the low four bits
 /// of a zlib stream are 8, which in raw deflate would be a stored block with padding bits set; encoders do not make it.
-final class InflateStage: DecodingStage {
+final class InflateDecoder: CodingDecoder {
     private enum State {
         case untouched
         case inflating

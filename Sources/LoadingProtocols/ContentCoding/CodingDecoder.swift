@@ -1,5 +1,5 @@
 /// The decoder of one coding. The library's state is created with the first byte, so an empty body costs nothing.
-protocol DecodingStage: AnyObject {
+protocol CodingDecoder: AnyObject {
     /// Why decoding ended. Bytes decoded before it are still returned.
     var failure: ContentCodingError? { get }
 

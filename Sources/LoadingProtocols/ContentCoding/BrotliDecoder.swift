@@ -1,7 +1,7 @@
 internal import CLoadingBrotli
 
 /// Decodes `br` (RFC 7932). Bytes after the end of the stream are ignored.
-final class BrotliStage: DecodingStage {
+final class BrotliDecoder: CodingDecoder {
     static var isAvailable: Bool { clb_load() != nil }
 
     private let library = clb_load()
