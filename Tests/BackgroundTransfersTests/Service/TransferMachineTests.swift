@@ -546,7 +546,7 @@ struct TransferMachineTests {
                 case .stop: #expect(hasLoad && machine.phase == .stopping)
                 case .end: ends += 1
                 case .removeFile: #expect(machine.phase == .ended)
-                case .save, .restarted, .due: break
+                case .save, .restarted, .due, .dropFile: break
                 }
             }
             #expect(isScheduled == (machine.phase == .queued || hasLoad))
