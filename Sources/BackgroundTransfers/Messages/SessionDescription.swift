@@ -26,6 +26,9 @@ package struct SessionDescription: Codable, Equatable, Sendable {
     package var userAgent: String?
     /// Whether the delegate decides about server trust. Then a handshake waits for the program.
     package var asksServerTrust = false
+    /// Whether the delegate is then asked for client certificates too. Nil for programs with earlier versions of the
+    /// library, which do not know such challenges.
+    package var givesIdentities: Bool?
     /// Names the delegate's class and the executable, whose delegates all ask or do not; and whether the program does
     /// not know yet which, so that what an earlier process has found out is valid, if any has.
     package var delegateKind: String?

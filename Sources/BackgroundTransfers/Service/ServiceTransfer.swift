@@ -166,7 +166,8 @@ final class ServiceTransfer {
         partFailure = nil
         metrics = nil
         var request = request
-        request.asksServerTrust = session.record.description.asksServerTrust
+        let description = session.record.description
+        (request.asksServerTrust, request.asksForIdentity) = (description.asksServerTrust, description.givesIdentities)
         let load = Transfer(request, in: session.environment) { [weak self] report in self?.receive(report) }
         self.load = load
         rate = nil

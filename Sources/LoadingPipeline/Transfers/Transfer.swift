@@ -21,8 +21,8 @@ package final class Transfer: LoadClient {
     private var lastReport: UInt64 = 0
     /// The identifier of the challenge whose answer the load waits for.
     private var openChallenge: UInt64?
-    /// The server trust that the open challenge is about.
-    private var openTrust: ConnectionChallenge?
+    /// The challenge of a handshake that is open.
+    private var openHandshake: ConnectionChallenge?
     private var progress = TransferProgress()
     private var redirects: RedirectChanges?
 
@@ -68,9 +68,9 @@ package final class Transfer: LoadClient {
     package func answer(_ answer: TransferAnswer) {
         guard answer.challenge == openChallenge, let load else { return }
         openChallenge = nil
-        if let trust = openTrust {
-            openTrust = nil
-            return self.answer(trust, answer.decision)
+        if let handshake = openHandshake {
+            openHandshake = nil
+            return self.answer(handshake, answer.decision)
         }
         switch answer.decision {
         case .credential(let user, let password, let isKept):
@@ -78,19 +78,24 @@ package final class Transfer: LoadClient {
         case .defaultHandling: load.answerChallenge(.defaultHandling)
         case .rejectProtectionSpace: load.answerChallenge(.nextSpace)
         case .cancel: cancel()
-        // These are about server trust.
-        case .trust, .distrust: load.answerChallenge(.defaultHandling)
+        // These are about handshakes.
+        case .trust, .distrust, .identity: load.answerChallenge(.defaultHandling)
         }
     }
 
-    private func answer(_ trust: ConnectionChallenge, _ decision: TransferAnswer.Decision) {
+    private func answer(_ handshake: ConnectionChallenge, _ decision: TransferAnswer.Decision) {
         switch decision {
-        case .trust(let isEvaluated): trust.answer(.trust(isEvaluated: isEvaluated))
-        case .distrust, .rejectProtectionSpace: trust.answer(.distrust)
+        case .trust(let isEvaluated): handshake.answer(.trust(isEvaluated: isEvaluated))
+        case .distrust, .rejectProtectionSpace: handshake.answer(.distrust)
         case .cancel:
-            trust.answer(.distrust)
+            handshake.answer(.distrust)
             cancel()
-        case .defaultHandling, .credential: trust.answer(.defaultHandling)
+        case .identity(let certificates, let key):
+            let identity = CertificateChain(der: certificates.map { [UInt8]($0) }).flatMap {
+                try? TLSIdentity(chain: $0, privateKey: [UInt8](key))
+            }
+            handshake.answer(identity.map { .identity($0) } ?? .defaultHandling)
+        case .defaultHandling, .credential: handshake.answer(.defaultHandling)
         }
     }
 
@@ -117,7 +122,7 @@ package final class Transfer: LoadClient {
     private func end(_ error: LoadError?, body: LoadedBody) {
         load = nil
         openChallenge = nil
-        openTrust = nil
+        openHandshake = nil
         let wall = Double(environment.loop.clock.wallNow) / 1e9 - Double(EventLog.now - created) / 1e9
         tell(.metrics(TransferMetrics(created: created, createdWall: wall, events: log.events)))
         switch (error, body) {
@@ -171,7 +176,7 @@ package final class Transfer: LoadClient {
                 .credential(LoadCredential(user: user, password: password, isKept: true, object: proposal?.object)))
         }
         if question.isQuiet { return load.answerChallenge(.defaultHandling) }
-        openTrust = nil
+        openHandshake = nil
         ask(TransferChallenge(question))
     }
 
@@ -183,21 +188,27 @@ package final class Transfer: LoadClient {
     package var wantsConnectionChallenges: Bool { request.asksServerTrust }
 
     package func load(_ load: any Load, asks question: ConnectionChallenge) -> Bool {
-        // Private keys do not leave the program, so there are no client certificates.
-        guard request.asksServerTrust, case .serverTrust(let peer) = question.subject else { return false }
-        openTrust = question
+        let challenge: TransferChallenge
+        switch question.subject {
+        case .serverTrust(let peer) where request.asksServerTrust:
+            challenge = TransferChallenge(peer, of: question.key)
+        case .clientCertificate(let identity) where request.asksServerTrust && request.asksForIdentity == true:
+            challenge = TransferChallenge(identity, of: question.key)
+        case .serverTrust, .clientCertificate, .tunnel: return false
+        }
+        openHandshake = question
         question.onWithdrawal = { [weak self, weak question] in
-            guard let self, let question, openTrust === question else { return }
+            guard let self, let question, openHandshake === question else { return }
             loadAsksNoMore(load)
         }
-        ask(TransferChallenge(peer, of: question.key))
+        ask(challenge)
         return true
     }
 
     package func loadAsksNoMore(_ load: any Load) {
         if openChallenge == nil { return }
         openChallenge = nil
-        openTrust = nil
+        openHandshake = nil
         tell(.challengeWithdrawn)
     }
 

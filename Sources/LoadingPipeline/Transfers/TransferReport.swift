@@ -107,6 +107,8 @@ package struct TransferChallenge: Codable, Equatable, Sendable {
         case negotiate
         /// The certificates of a server in the handshake (TLS-1).
         case serverTrust
+        /// A server asks for the client's certificate in the handshake (AUTH-31).
+        case clientCertificate
     }
 
     /// Distinguishes it from all other challenges, also from those of other processes that ask the same.
@@ -124,6 +126,8 @@ package struct TransferChallenge: Codable, Equatable, Sendable {
     /// For `serverTrust`: the chain in DER, the leaf first, and the stapled OCSP response.
     package var certificates: [Data] = []
     package var stapledResponse: Data?
+    /// For `clientCertificate`: the accepted issuers, each in DER.
+    package var distinguishedNames: [Data]?
 
     init(_ peer: TLSPeer, of key: ConnectionKey) {
         self.peer = .server
@@ -134,6 +138,16 @@ package struct TransferChallenge: Codable, Equatable, Sendable {
         failures = 0
         certificates = peer.chain.certificates.map { Data($0.der) }
         stapledResponse = peer.stapledResponse.map { Data($0) }
+    }
+
+    init(_ request: TLSIdentityRequest, of key: ConnectionKey) {
+        peer = .server
+        kind = "https"
+        host = key.host
+        port = key.port
+        scheme = .clientCertificate
+        failures = 0
+        distinguishedNames = request.distinguishedNames.map { Data($0) }
     }
 
     init(_ question: AuthenticationQuestion) {
@@ -185,6 +199,8 @@ package struct TransferAnswer: Codable, Equatable, Sendable {
         case trust(isEvaluated: Bool)
         /// The server is not trusted.
         case distrust
+        /// The client's certificate and its intermediates in DER, the leaf first, and the private key.
+        case identity(certificates: [Data], key: Data)
     }
 
     package init(to challenge: UInt64, decision: Decision) {

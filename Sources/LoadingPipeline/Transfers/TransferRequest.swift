@@ -52,6 +52,8 @@ package struct TransferRequest: Codable, Equatable, Sendable {
     package var archive: Data?
     /// Whether the client decides about server trust. Then each handshake waits for its answer.
     package var asksServerTrust = false
+    /// Whether the client is asked for its certificate too. Nil in requests of earlier versions.
+    package var asksForIdentity: Bool?
 
     package init(url: String, folder: String) {
         self.url = url

@@ -20,6 +20,7 @@ extension SessionDescription {
         hasStoredCredentials = values.urlCredentialStorage === URLCredentialStorage.shared
         userAgent = RequestDefaults.userAgent(programVersion: values.programVersion)
         asksServerTrust = core.asksServerTrust
+        givesIdentities = true
         delegateKind = core.delegateReference.map {
             "\(String(reflecting: type(of: $0.delegate))) \(Program.fileIdentity)"
         }

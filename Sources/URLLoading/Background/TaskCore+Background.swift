@@ -187,19 +187,10 @@ extension TaskCore {
     // MARK: Challenges
 
     func ask(_ challenge: TransferChallenge, _ load: BackgroundLoad) {
-        let asked: URLAuthenticationChallenge
-        if challenge.scheme == .serverTrust {
-            guard let trust = SecTrust(challenge) else { return load.answer(.distrust) }
-            asked = URLAuthenticationChallenge(
-                protectionSpace: URLProtectionSpace(
-                    host: challenge.host, port: Int(challenge.port), serverTrust: trust),
-                proposedCredential: nil, previousFailureCount: 0, failureResponse: nil, error: nil)
-        } else {
-            asked = URLAuthenticationChallenge(
-                protectionSpace: URLProtectionSpace(challenge),
-                proposedCredential: challenge.proposedUser.map { URLCredential(user: $0) },
-                previousFailureCount: challenge.failures, failureResponse: nil, error: nil)
-        }
+        guard let space = URLProtectionSpace(challenge) else { return load.answer(.distrust) }
+        let asked = URLAuthenticationChallenge(
+            protectionSpace: space, proposedCredential: challenge.proposedUser.map { URLCredential(user: $0) },
+            previousFailureCount: challenge.failures, failureResponse: nil, error: nil)
         withdrawChallenge()
         pendingChallenge = ask(asked) { [weak load] answer in
             guard let load, self.pendingChallenge?.challenge === asked else { return }
@@ -223,6 +214,14 @@ extension TaskCore {
                 return .trust(isEvaluated: given.isTrustedByDefault(for: space.host, as: asked))
             case .performDefaultHandling: return .defaultHandling
             case .rejectProtectionSpace, .cancelAuthenticationChallenge: return .distrust
+            }
+        }
+        if space.distinguishedNames != nil {
+            switch answer.disposition {
+            case .useCredential: return answer.credential?.tlsIdentity?.decision ?? .defaultHandling
+            case .performDefaultHandling, .rejectProtectionSpace: return .defaultHandling
+            // The task has been cancelled.
+            case .cancelAuthenticationChallenge: return .cancel
             }
         }
         switch answer.disposition {
@@ -352,17 +351,32 @@ extension SecTrust {
     }
 }
 
+extension TLSIdentity {
+    /// Nil if the key cannot be given to the service.
+    fileprivate var decision: TransferAnswer.Decision? {
+        guard let chain, let privateKey else { return nil }
+        return .identity(certificates: chain.der.map { Data($0) }, key: Data(privateKey))
+    }
+}
+
 extension URLProtectionSpace {
-    /// The space of a challenge that the service has received.
-    fileprivate convenience init(_ challenge: TransferChallenge) {
-        let method =
-            switch challenge.scheme {
-            case .basic: NSURLAuthenticationMethodHTTPBasic
-            case .digest: NSURLAuthenticationMethodHTTPDigest
-            case .ntlm: NSURLAuthenticationMethodNTLM
-            case .negotiate: NSURLAuthenticationMethodNegotiate
-            case .serverTrust: NSURLAuthenticationMethodServerTrust
-            }
+    /// The space of a challenge that the service has received. Nil if its certificates cannot be read.
+    fileprivate convenience init?(_ challenge: TransferChallenge) {
+        let method: String
+        switch challenge.scheme {
+        case .basic: method = NSURLAuthenticationMethodHTTPBasic
+        case .digest: method = NSURLAuthenticationMethodHTTPDigest
+        case .ntlm: method = NSURLAuthenticationMethodNTLM
+        case .negotiate: method = NSURLAuthenticationMethodNegotiate
+        case .serverTrust:
+            guard let trust = SecTrust(challenge) else { return nil }
+            self.init(host: challenge.host, port: Int(challenge.port), serverTrust: trust)
+            return
+        case .clientCertificate:
+            self.init(
+                host: challenge.host, port: Int(challenge.port), distinguishedNames: challenge.distinguishedNames ?? [])
+            return
+        }
         let isSecure = challenge.kind == "https"
         switch challenge.peer {
         case .server:

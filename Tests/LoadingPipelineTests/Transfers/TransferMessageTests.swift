@@ -127,6 +127,7 @@ import Testing
     @Test("every answer arrives") func answers() throws {
         let decisions: [TransferAnswer.Decision] = [
             .credential(user: "u", password: "p", isKept: true), .defaultHandling, .rejectProtectionSpace, .cancel,
+            .trust(isEvaluated: true), .distrust, .identity(certificates: [Data([1]), Data([2])], key: Data([3])),
         ]
         for decision in decisions { try roundTrip(TransferAnswer(to: 3, decision: decision)) }
     }
@@ -170,6 +171,11 @@ import Testing
         ]
         let answer = TransferAnswer(
             to: 3, decision: .credential(user: "user", password: "sesame", isKept: true))
+        let identity = TransferAnswer(
+            to: 3, decision: .identity(certificates: [Data("user".utf8)], key: Data("sesame".utf8)))
+        var shown = ""
+        dump(identity, to: &shown)
+        #expect(shown.contains("identity") && !shown.contains("6 bytes"))
         let values: [Any] = [request, TransferMessage(request), answer, upload] + events.map { $0 as Any }
         for value in values {
             var dumped = ""

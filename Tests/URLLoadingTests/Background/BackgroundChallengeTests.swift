@@ -89,6 +89,39 @@ import URLLoading
         #expect(calls.contains(.downloaded(1, 6)) == isTrusted)
     }
 
+    // AUTH-31, AUTH-33, AUTH-12
+    @Test(
+        "the client's certificate", arguments: [true, false], [TLSServerOptions.Version.tls12, .tls13])
+    func theClientsCertificate(isGiven: Bool, version: TLSServerOptions.Version) async throws {
+        let authority = try TestCertificateAuthority(.authority("Client Root"))
+        let identity = try authority.intermediate(.authority("Client Intermediate")).issue(.client("somebody"))
+        let server = try ScriptedServer.answering(
+            .text("secret"),
+            tls: try TrustedAuthority.server().with {
+                $0.clientCertificate = .required(trusting: [authority.root])
+                $0.minimumVersion = version
+                $0.maximumVersion = version
+            })
+        defer { server.stop() }
+        let credential = try identity.credential()
+        let names = EventRecorder<Int>()
+        let delegate = BackgroundChallengeDelegate { challenge, reply in
+            guard let issuers = challenge.protectionSpace.distinguishedNames, isGiven else {
+                return reply(.performDefaultHandling, nil)
+            }
+            names.record(issuers.count)
+            reply(.useCredential, credential)
+        }
+        let calls = try await calls(server.url(host: "localhost"), delegate)
+        #expect(calls.contains(.downloaded(1, 6)) == isGiven)
+        #expect(calls.contains(.completed(1, nil)) == isGiven)
+        #expect(calls.filter { $0.kind == "challenge" }.count == 2)
+        if isGiven {
+            #expect(names.events == [1])
+            #expect(server.connections.map { $0.handshake?.clientCertificate } == [identity.certificate])
+        }
+    }
+
     /// The challenge of a task that is told in the notice.
     private static func challenge(in notice: ServiceNotice) -> TransferChallenge? {
         switch notice {
