@@ -42,10 +42,11 @@ struct StreamWindowGrowth: Equatable {
         initialSize = windows.initialStream
     }
 
-    /// The window's new size; nil if it does not grow.
+    /// The window's new size; nil if it does not grow. It takes no more than it leaves to the windows of later streams.
     mutating func grow(_ window: inout StreamWindow, upTo maximum: Int) -> Int? {
         let before = window.size
-        guard let size = window.grow(upTo: min(maximum, before &+ left)) else { return nil }
+        let room = max(0, left &- (before &- initialSize)) / 2
+        guard let size = window.grow(upTo: min(maximum, before &+ room)) else { return nil }
         left &-= size &- before
         return size
     }

@@ -11,16 +11,16 @@ package struct StreamWindowSizes: Sendable, Equatable {
     /// read, so the other half must last for a round trip.
     package let maximumStream: Int
     /// The growth of the windows of all open streams together, so that a few fast streams that pause do not fill the
-    /// connection.
+    /// connection: twice what the largest window needs, because each leaves as much as it takes.
     package let maximumGrowth: Int
     /// The connection's window: more than the largest stream needs, so that other streams can go on.
     package let connection: Int
     /// The unread bytes of all streams at which the connection's window closes: all growth, and the initial windows of
-    /// forty paused streams.
+    /// 34 paused streams.
     package let maximumUnread: Int
 
     package init(
-        initialStream: Int = 1 << 20, maximumStream: Int = 16 << 20, maximumGrowth: Int = 24 << 20,
+        initialStream: Int = 1 << 20, maximumStream: Int = 16 << 20, maximumGrowth: Int = 30 << 20,
         connection: Int = 24 << 20, maximumUnread: Int = 64 << 20
     ) {
         // 65,535 is what each connection has before anything was said, and 31 bits are what the protocol has.

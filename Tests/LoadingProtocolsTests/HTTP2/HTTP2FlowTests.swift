@@ -149,6 +149,14 @@ struct HTTP2FlowTests {
     }
 
     // CONN-22
+    @Test("fast streams leave some growth to later ones") func laterGrowth() {
+        var server = Sender(3)
+        for stream in [1, 3, 5] as [Int64] { #expect(server.send(48 << 20, on: stream, isRead: true) == 48 << 20) }
+        let ahead = server.send(48 << 20, on: 5, isRead: false)
+        #expect(ahead > 2 << 20 && ahead <= 8 << 20)
+    }
+
+    // CONN-22
     @Test("a window that has grown gives that back with its stream") func growthAgain() {
         var server = Sender(4)
         for stream in [1, 3, 5, 7] as [Int64] {
