@@ -1,3 +1,4 @@
+internal import LoadingSemantics
 internal import LoadingTransport
 
 /// Decides when the TLS of a connection keeps its record buffers between records: while one read soon follows the
@@ -8,12 +9,6 @@ final class RecordBuffers: LoopTimerTarget {
     private var areKept = false
     private var lastRead: Int64
 
-    /// The most time between two reads for which the buffers begin to be kept, so that one message to each of many
-    /// connections costs no memory. Nanoseconds.
-    private static let maximumReadInterval: Int64 = 50_000_000
-    /// How long they are kept without a read. Nanoseconds.
-    private static let keptTime: Int64 = 1_000_000_000
-
     init(of stream: ByteStream) {
         self.stream = stream
         lastRead = stream.loop.now
@@ -23,7 +18,7 @@ final class RecordBuffers: LoopTimerTarget {
         let now = stream.loop.now
         let interval = now &- lastRead
         lastRead = now
-        if !areKept, interval < Self.maximumReadInterval { keep(true) }
+        if !areKept, interval < stream.loop.limits.recordBufferInterval { keep(true) }
     }
 
     /// Gives them back. The connection reads no more.
@@ -32,11 +27,13 @@ final class RecordBuffers: LoopTimerTarget {
         if areKept { keep(false) }
     }
 
-    func timerFired(_ timer: LoopTimer) { keep(stream.loop.now &- lastRead < Self.keptTime) }
+    func timerFired(_ timer: LoopTimer) { keep(stream.loop.now &- lastRead < lifetime) }
+
+    private var lifetime: Int64 { stream.loop.limits.recordBufferLifetime }
 
     private func keep(_ areKept: Bool) {
         self.areKept = areKept
         stream.tls?.keepBuffers(areKept)
-        if areKept { stream.loop.arm(timer, at: lastRead &+ Self.keptTime, for: self) }
+        if areKept { stream.loop.arm(timer, at: lastRead &+ lifetime, for: self) }
     }
 }

@@ -114,6 +114,11 @@ package struct TimeLimits: Sendable, Equatable {
     /// it. A lost request is repeated (CONN-10), but bytes that arrived while the connection was idle must not be taken
     /// for the response to the next request.
     package var unverifiedReuse = milliseconds(1)
+    /// The TLS of a stream or WebSocket keeps its record buffers when one read follows the other within this time.
+    /// Decision: one message to each of many connections costs no memory.
+    package var recordBufferInterval = milliseconds(50)
+    /// How long it keeps them without a read. Decision: longer than the pauses of a transfer.
+    package var recordBufferLifetime = seconds(1)
     /// HTTP/2: a request after this time without a frame is accompanied by a PING. Decision.
     package var http2PingSilence = seconds(10)
     /// HTTP/2: timeout of a PING, of a stalled write, and of closing after GOAWAY. Decision.
