@@ -141,7 +141,7 @@ final class HTTP2Connection: @unchecked Sendable {
 
     func interrupt() { socket.interrupt() }
 
-    /// Writes bytes that are no frames, and ends the connection.
+    /// Writes bytes that are not frames, and ends the connection.
     func end(with bytes: Data) throws {
         try condition.withLock { try socket.write(Array(bytes)) }
         socket.finish()

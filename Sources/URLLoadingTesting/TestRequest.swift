@@ -2,15 +2,15 @@ public import Foundation
 
 /// A request that a ``TestServer`` has received.
 public struct TestRequest: Sendable, Equatable {
-    /// As sent, for example `GET`.
+    /// The method as sent, for example `GET`.
     public var method: String
-    /// As in the request line: usually a path with its query.
+    /// The target in the request line: usually a path with its query.
     public var target: String
-    /// In the order of the request. The `:authority` of HTTP/2 is `Host`.
+    /// The fields, in the order of the request. The `:authority` of HTTP/2 is `Host`.
     public var fields: [Field]
-    /// Whole, without chunks.
+    /// The whole body, without chunk framing.
     public var body: Data
-    /// Whether it came over TLS.
+    /// Whether the request came over TLS.
     public var isSecure: Bool
     /// The protocol's name as in the metrics of a task: `http/1.1`, or `h2` for HTTP/2.
     public var protocolName: String
@@ -19,16 +19,16 @@ public struct TestRequest: Sendable, Equatable {
 
     /// A header field.
     public struct Field: Sendable, Equatable {
-        /// As sent; over HTTP/2 in lower case.
+        /// The name as sent; over HTTP/2 in lower case.
         public var name: String
-        /// Without spaces around it.
+        /// The value, without leading and trailing spaces.
         public var value: String
     }
 
-    /// The value of the first field with that name, in any case.
+    /// The value of the first field with that name, ignoring case.
     public subscript(_ name: String) -> String? { self.fields(named: name).first }
 
-    /// The values of all fields with that name, in any case.
+    /// The values of all fields with that name, ignoring case.
     public func fields(named name: String) -> [String] {
         fields.filter { $0.name.lowercased() == name.lowercased() }.map(\.value)
     }

@@ -27,7 +27,7 @@ public struct TestResponse: Sendable {
     /// What a server does with a WebSocket.
     public typealias Conversation = @Sendable (TestWebSocket) async throws -> Void
 
-    /// What goes wrong.
+    /// A fault of the server or the network.
     public enum Fault: Sendable, Equatable {
         /// The connection is closed, over HTTP/2 with all its streams.
         case disconnect
@@ -37,13 +37,13 @@ public struct TestResponse: Sendable {
         case stall
     }
 
-    /// Where in the response it goes wrong.
+    /// Where in the response the fault occurs.
     public enum Position: Sendable, Equatable {
-        /// Nothing of the response was sent.
+        /// Before the first byte of the response.
         case start
         /// After the head.
         case head
-        /// After so many bytes of the body.
+        /// After this number of bytes of the body.
         case body(Int)
     }
 
@@ -64,7 +64,7 @@ public struct TestResponse: Sendable {
         self.init(status: status, fields: ["Content-Type": "application/json"], body: try JSONEncoder().encode(value))
     }
 
-    /// Any bytes instead of a response, after which the connection is closed.
+    /// Arbitrary bytes instead of a response, after which the connection is closed.
     public static func raw(_ bytes: Data) -> TestResponse {
         var response = TestResponse()
         response.raw = bytes
@@ -74,9 +74,9 @@ public struct TestResponse: Sendable {
     /// Accepts a WebSocket. Other requests get a response with status 400.
     ///
     /// - Parameters:
-    ///   - subprotocol: The one that is chosen of those that the client offers.
-    ///   - conversation: What the server does with it, in a task of its own. The connection is closed when it returns
-    ///     or throws, and the task is cancelled when the server stops.
+    ///   - subprotocol: The subprotocol that the server selects from those that the client offers.
+    ///   - conversation: What the server does with the WebSocket, in a separate task. The connection is closed when it
+    ///     returns or throws, and the task is cancelled when the server stops.
     public static func webSocket(subprotocol: String? = nil, _ conversation: @escaping Conversation) -> TestResponse {
         var response = TestResponse(status: 101)
         response.webSocket = (subprotocol, conversation)
@@ -89,19 +89,19 @@ public struct TestResponse: Sendable {
 
     // MARK: Changes
 
-    /// With another field.
+    /// A copy with another field.
     public func with(field name: String, _ value: String) -> TestResponse {
         changed { $0.fields.append((name, value)) }
     }
-    /// In chunks, without `Content-Length`.
+    /// A copy that is sent in chunks, without `Content-Length`.
     public func chunked() -> TestResponse { changed { $0.isChunked = true } }
-    /// After which the connection is closed.
+    /// A copy after which the connection is closed.
     public func closing() -> TestResponse { changed { $0.closesConnection = true } }
-    /// That begins so much later.
+    /// A copy that is sent after this delay.
     public func delayed(by delay: Duration) -> TestResponse { changed { $0.delay = delay } }
-    /// Whose body arrives with so many bytes a second.
+    /// A copy whose body is sent at this rate.
     public func throttled(to bytesPerSecond: Int) -> TestResponse { changed { $0.rate = max(1, bytesPerSecond) } }
-    /// That goes wrong.
+    /// A copy that fails in this way.
     public func failing(_ fault: Fault, after position: Position = .start) -> TestResponse {
         changed { $0.failure = (fault, position) }
     }

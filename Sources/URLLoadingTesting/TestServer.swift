@@ -22,11 +22,11 @@ public import URLLoading
 public final class TestServer: Sendable {
     /// What is wrong with the server's certificates.
     public enum CertificateFault: Sendable {
-        /// Valid until yesterday.
+        /// The certificate has expired.
         case expired
-        /// For another host.
+        /// The certificate is for another host.
         case wrongHost
-        /// By another authority.
+        /// Another authority has signed the certificate.
         case untrusted
     }
 
@@ -35,9 +35,9 @@ public final class TestServer: Sendable {
     /// Listens on a free port of 127.0.0.1.
     ///
     /// - Parameter addresses: IP addresses for which the certificates are, besides 127.0.0.1 and ::1. Names need not be
-    ///   given: a client says the name that it wants, but not an address.
+    ///   given: a client sends the name that it wants (SNI), but no address.
     ///
-    /// Throws a `POSIXError` if there is no port, no descriptor or no thread, and
+    /// Throws a `POSIXError` if no port, descriptor or thread is available, and
     /// ``TestServerError/tlsUnavailable(_:)`` without OpenSSL.
     public init(addresses: [String] = []) throws {
         core = try TestServerCore(addresses)
@@ -46,7 +46,7 @@ public final class TestServer: Sendable {
 
     deinit { core.stop() }
 
-    /// Closes the port and all connections. The threads of the server have ended then, but for one that does not return
+    /// Closes the port and all connections. All threads of the server have then ended, except one that does not return
     /// from the program's handler or conversation.
     public func stop() { core.stop() }
 
@@ -65,15 +65,15 @@ public final class TestServer: Sendable {
         return URL(string: path, relativeTo: base)?.absoluteURL ?? base
     }
 
-    /// An ephemeral configuration for sessions whose requests all come to this server.
+    /// An ephemeral configuration for sessions whose requests all go to this server.
     public func configuration() -> URLSessionConfiguration {
         let configuration = URLSessionConfiguration.ephemeral
         serve(configuration)
         return configuration
     }
 
-    /// Lets all requests of a session with this configuration come to this server, and its certificates be trusted
-    /// there.
+    /// Sends all requests of sessions with this configuration to this server, and makes these sessions trust its
+    /// certificates.
     public func serve(_ configuration: URLSessionConfiguration) {
         configuration.destinations.connect(
             host: nil, port: nil, toHost: "127.0.0.1", port: UInt16(truncatingIfNeeded: port))
@@ -91,8 +91,8 @@ public final class TestServer: Sendable {
     /// if its client gives up before, the response is left for the next request.
     public func enqueue(_ response: TestResponse) { core.enqueue(response) }
 
-    /// Makes the response to a request, in a task of its own, which is cancelled when the server stops. An error
-    /// becomes a response with status 500 and a description.
+    /// Makes the response to a request, in a separate task, which is cancelled when the server stops. An error becomes a
+    /// response with status 500 and a description.
     public typealias Handler = @Sendable (TestRequest) async throws -> TestResponse
 
     /// Answers the requests for which the queue has no response. If it refers to the server, the server exists until
@@ -131,7 +131,7 @@ public final class TestServer: Sendable {
     }
 }
 
-/// What the calls of this module throw, besides errors of the system.
+/// The errors of this module, besides errors of the system.
 public enum TestServerError: Error, Equatable {
     /// No request has come in time.
     case noRequest

@@ -1,6 +1,6 @@
 public import Foundation
 
-/// What a session tells about itself. Every method is optional: one that a class does not implement is never called
+/// The callbacks of a session as a whole. Every method is optional: one that a class does not implement is never called
 /// again once found missing, and the session acts as if there were no delegate.
 ///
 /// The session holds its delegate strongly until it is invalidated. Calls come on the session's delegate queue.

@@ -26,16 +26,16 @@ public struct URLSessionEvent: Sendable, Equatable, CustomStringConvertible {
         public static let cookiesReceived = Name(rawValue: "cookies.received")
         /// What the storage did with one of them: `name`, `decision` (`stored`, `removed` because it has expired, or
         /// `refused`), and `reason` if it was refused. Or why a stored cookie of the request's site is not sent:
-        /// `decision` is then `withheld`; at most 50 for each request. Values are never told. Not made for subclasses
+        /// `decision` is then `withheld`; at most 50 for each request. Never has a value. Not made for subclasses
         /// of ``HTTPCookieStorage``, which decide themselves, nor while the storage's file is being read.
         public static let cookieDecision = Name(rawValue: "cookie.decision")
-        /// A name is looked up: `server.address`.
+        /// A DNS lookup begins: `server.address`.
         public static let resolutionBegan = Name(rawValue: "dns.began")
-        /// Its addresses are known: `count`.
+        /// The DNS lookup has ended, with `count` addresses.
         public static let resolutionEnded = Name(rawValue: "dns.ended")
         /// A connection is being made: `network.peer.address`.
         public static let connectBegan = Name(rawValue: "connect.began")
-        /// It is there.
+        /// The connection is established.
         public static let connectEnded = Name(rawValue: "connect.ended")
         /// The TLS handshake begins.
         public static let secureConnectionBegan = Name(rawValue: "tls.began")
@@ -43,10 +43,10 @@ public struct URLSessionEvent: Sendable, Equatable, CustomStringConvertible {
         /// or `refused`), `by`, and `reason` if it was refused by others than the delegate. What decided (`by`) is
         /// `system` (a root of the system or of its administrator), `additionalAuthority` (one that the session adds),
         /// `delegate`, or, for refusals, `evaluation` (of the certificates) or `transportSecurity` (App Transport
-        /// Security). A resumed TLS session is told only if it is evaluated again, and a connection that is used again
-        /// never is.
+        /// Security). Made for a resumed TLS session only if it is evaluated again, and never for a connection that is
+        /// reused.
         public static let serverTrust = Name(rawValue: "tls.trust")
-        /// It has ended, and the certificate was accepted: `tls.protocol.version`, `tls.cipher`.
+        /// The TLS handshake has ended, and the certificate was accepted: `tls.protocol.version`, `tls.cipher`.
         public static let secureConnectionEnded = Name(rawValue: "tls.ended")
         /// The request has a connection: `network.protocol.name`, `network.peer.address`, `network.peer.port`,
         /// `reused`.
@@ -79,7 +79,7 @@ public struct URLSessionEvent: Sendable, Equatable, CustomStringConvertible {
         public static let transactionEnded = Name(rawValue: "transaction.ended")
         /// The task has ended: `error.type` if it has failed.
         public static let taskEnded = Name(rawValue: "task.ended")
-        /// A message of the library that no task is about: for example, a cookie file cannot be written. Without a
+        /// A message of the library that does not concern a task: for example, a cookie file cannot be written. Without a
         /// handler it is written to standard error.
         public static let message = Name(rawValue: "message")
         /// The handler was too slow, and `count` events are missing here.
@@ -94,7 +94,7 @@ public struct URLSessionEvent: Sendable, Equatable, CustomStringConvertible {
         case info
         /// A failed task.
         case warning
-        /// Trouble that no task is about.
+        /// A failure outside of tasks.
         case error
 
         public static func < (left: Level, right: Level) -> Bool { left.rawValue < right.rawValue }
@@ -113,9 +113,9 @@ public struct URLSessionEvent: Sendable, Equatable, CustomStringConvertible {
     public let session: Int?
     /// The identifier of the task.
     public let task: Int?
-    /// For people: one line.
+    /// One line of text for people.
     public let message: String
-    /// For programs. The names are those of OpenTelemetry where it has one. Times are in milliseconds, sizes in bytes.
+    /// Values for programs. The names are those of OpenTelemetry where it has one. Times are in milliseconds, sizes in bytes.
     public let attributes: [String: String]
 
     public var description: String {
@@ -125,12 +125,12 @@ public struct URLSessionEvent: Sendable, Equatable, CustomStringConvertible {
 }
 
 extension URLSession {
-    /// Is told what all sessions of the process do; nil, the default, costs nothing.
+    /// Receives the events of all sessions of the process; nil, the default, costs nothing.
     ///
-    /// The handler is called on a thread of its own, one event after the other, and never delays a load: if it is
-    /// slower than the sessions, events are lost, and ``URLSessionEvent/Name/eventsLost`` says how many. Tasks that
-    /// have begun before it was set are not told. A handler that was replaced is not called again, except for a call
-    /// that has begun. Transfers of background sessions run in another process, so only their ends are told.
+    /// The handler is called on a separate queue, one event after the other, and never delays a load: if it is slower
+    /// than the sessions, events are lost, and ``URLSessionEvent/Name/eventsLost`` says how many. Tasks that began
+    /// before it was set have no events. A handler that was replaced is not called again, except for a call that has
+    /// begun. Transfers of background sessions run in another process, so there are only events of their ends.
     ///
     /// Messages of the library, for example about files that cannot be written, go to the handler instead of standard
     /// error. The variable `URLSESSION_LOG` is independent of it.

@@ -37,7 +37,7 @@ open class NSURLConnection: NSObject, @unchecked Sendable {
     ///   - request: A copy is made.
     ///   - delegate: An ``NSURLConnectionDelegate``, usually an ``NSURLConnectionDataDelegate``.
     ///   - startImmediately: Otherwise ``start()`` starts it.
-    /// - Returns: A connection in any case on Linux: one that cannot load its request fails.
+    /// - Returns: On Linux always a connection: one that cannot load its request fails.
     public init?(request: URLRequest, delegate: Any?, startImmediately: Bool) {
         self.request = request
         super.init()
@@ -77,7 +77,7 @@ open class NSURLConnection: NSObject, @unchecked Sendable {
         if !isCalled { send(request) }
     }
 
-    /// Ends the load. No callback comes after this, except one that another thread is in.
+    /// Cancels the load. No callback follows, except one that another thread is already making.
     open func cancel() { end()?.cancel() }
 
     /// Delivers the callbacks on a run loop, also in this mode. Another run loop replaces the one before.

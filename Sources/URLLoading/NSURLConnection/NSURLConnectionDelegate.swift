@@ -13,21 +13,21 @@ public protocol NSURLConnectionDelegate: NSObjectProtocol {
     /// called.
     func connection(_ connection: NSURLConnection, willSendRequestFor challenge: URLAuthenticationChallenge)
 
-    /// Whether the delegate answers challenges of this kind; the load goes on as without a delegate otherwise. By
-    /// default all but those for the server's trust and for a certificate of the client. Deprecated on Apple platforms,
+    /// Whether the delegate answers challenges of this kind; otherwise the load continues as without a delegate. By
+    /// default all except server trust and client certificates. Deprecated on Apple platforms,
     /// and without effect beside the callback above.
     func connection(
         _ connection: NSURLConnection, canAuthenticateAgainstProtectionSpace protectionSpace: URLProtectionSpace
     ) -> Bool
 
-    /// A challenge that the delegate answers, by the challenge's sender. By default the load goes on as without a
+    /// A challenge, which the delegate answers by the challenge's sender. By default the load continues as without a
     /// delegate. Deprecated on Apple platforms, and without effect beside `connection(_:willSendRequestFor:)`.
     func connection(_ connection: NSURLConnection, didReceive challenge: URLAuthenticationChallenge)
 }
 
 /// The callbacks of an ``NSURLConnection`` that loads data. All are optional.
 public protocol NSURLConnectionDataDelegate: NSURLConnectionDelegate {
-    /// A request is about to be sent: the first one, without a response, or one that a redirect response demands.
+    /// A request is about to be sent: the first one, without a response, or one after a redirect response.
     ///
     /// - Returns: The request to send. With nil a redirect is not followed, and its response is delivered; a connection
     ///   whose first request is nil is cancelled.

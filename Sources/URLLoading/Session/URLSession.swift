@@ -119,7 +119,7 @@ open class URLSession: _URLSessionMembers, @unchecked Sendable {
     /// the delegate. Returns at once. No tasks can be created after this call. Suspended tasks count while the program
     /// retains them.
     ///
-    /// A background session does not wait: the background service goes on with the tasks, and a session with the same
+    /// A background session does not wait: the background service continues the tasks, and a session with the same
     /// identifier gets their events.
     open func finishTasksAndInvalidate() { core.invalidate(self, cancelsTasks: false) }
 

@@ -29,9 +29,9 @@ open class URLSessionConfiguration: NSObject, NSCopying, @unchecked Sendable {
     /// A new configuration with its own stores, which are in memory only.
     open class var ephemeral: URLSessionConfiguration { URLSessionConfiguration(.ephemeral()) }
 
-    /// A new configuration for background transfers: uploads from files and downloads, over HTTP and HTTPS. A process
-    /// of its own makes them, one for each user, which goes on when this program ends. A session that a program makes
-    /// again with the same identifier has the same tasks, and its delegate is told what happened meanwhile.
+    /// A new configuration for background transfers: uploads from files and downloads, over HTTP and HTTPS. They run in
+    /// a separate process, one for each user, which continues when this program ends. A session that a program creates
+    /// again with the same identifier has the same tasks, and its delegate gets the callbacks of the time between.
     ///
     /// The session needs a delegate, and its tasks have no completion handlers and no `async` forms. Redirects are
     /// always followed.

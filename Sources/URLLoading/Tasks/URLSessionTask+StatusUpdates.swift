@@ -60,7 +60,7 @@ extension URLSessionTask {
     /// ```
     public var statusUpdates: StatusUpdates { StatusUpdates(core: core) }
 
-    /// The status of a task over time: ``URLSessionTask/statusUpdates``. Each iteration is one of its own.
+    /// The status of a task over time: ``URLSessionTask/statusUpdates``. Each iteration is independent.
     public struct StatusUpdates: AsyncSequence, Sendable {
         let core: TaskCore?
 
