@@ -45,7 +45,7 @@ final class TransportConnector {
     /// - Parameter awaitsServices: Whether connecting waits for `servicesKnown`, up to a short time limit.
     func start(awaitsServices: Bool = false) {
         onBeginning?()
-        if key.proxyMode != nil, key.service.requiresDNSSEC, !NameResolver.needsNoNameServer(key.host) {
+        if key.proxyMode != nil, key.service.requiresDNSSEC, NameResolver.needsNameServer(key.host) {
             // A proxy that resolves the host gives no proof of DNSSEC validation, and the name of a forwarding proxy is
             // not validated either.
             var failure = ConnectionFailure(.cannotFindHost)

@@ -183,8 +183,8 @@ package final class NameResolver: Sendable {
         return name == "localhost" || name.hasSuffix(".localhost")
     }
 
-    /// Whether a host is an address, or a name of this machine itself.
-    package static func needsNoNameServer(_ host: String) -> Bool {
-        SocketAddress(literal: host, port: 0) != nil || isLocal(host)
+    /// Whether a host is neither an address nor a name of this machine itself.
+    package static func needsNameServer(_ host: String) -> Bool {
+        SocketAddress(literal: host, port: 0) == nil && !isLocal(host)
     }
 }

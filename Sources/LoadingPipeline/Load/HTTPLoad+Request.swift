@@ -115,7 +115,7 @@ extension HTTPLoad {
 
     func resolveProxies() {
         // A proxy that loads the request resolves the host, and cannot prove to this client that DNSSEC was used.
-        if request.service.requiresDNSSEC, !NameResolver.needsNoNameServer(request.url.host) {
+        if request.service.requiresDNSSEC, NameResolver.needsNameServer(request.url.host) {
             return end(.cannotFindHost)
         }
         if let route = heldConnection?.route ?? authenticationRoute {

@@ -150,7 +150,7 @@ package final class FTPSource: LoadSource, FTPConnectionObserver {
     private func connect() {
         control = .none
         if waitsForConnectivity { connectivity.begin(on: environment.loop) }
-        if service.requiresDNSSEC, !NameResolver.needsNoNameServer(url.host) {
+        if service.requiresDNSSEC, NameResolver.needsNameServer(url.host) {
             // Checked before a PAC script runs. Not reported before this function returns.
             return environment.loop.runLater { [weak self] in self?.ftpEnded(.cannotFindHost) }
         }

@@ -188,7 +188,7 @@ package final class StreamLoad: Load, LoopTimerTarget, StreamConnectionOwner {
         let destination = ProxyDestination(traffic: .other, host: key.host, port: key.port)
         armTimer()
         // Checked before a PAC script runs.
-        if key.service.requiresDNSSEC, !NameResolver.needsNoNameServer(key.host) {
+        if key.service.requiresDNSSEC, NameResolver.needsNameServer(key.host) {
             return perform(machine.fail(.cannotFindHost))
         }
         guard let proxies = environment.proxies else { return connect(through: .direct) }

@@ -48,7 +48,7 @@ final class WebSocketTunnel: WebSocketTransport, ExchangeObserver, RequestBodySo
 
     /// Set while the stream could send.
     private var deliver: ((Result<BodyPiece, LoadError>) -> Void)?
-    private var isUsed = false
+    private(set) var isUnread = true
     private var isClosing = false
     /// Whether the owner's call in the next turn is posted.
     private var isCallPosted = false
@@ -129,10 +129,8 @@ final class WebSocketTunnel: WebSocketTransport, ExchangeObserver, RequestBodySo
 
     // MARK: The request's body
 
-    var isUnread: Bool { !isUsed }
-
     func nextPiece(mayBePiped: Bool, _ deliver: @escaping (Result<BodyPiece, LoadError>) -> Void) {
-        isUsed = true
+        isUnread = false
         if isClosing {
             deliver(.success(.end))
         } else if let octets = owner?.takeOutput(), !octets.isEmpty {
