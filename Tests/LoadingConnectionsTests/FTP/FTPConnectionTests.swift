@@ -19,7 +19,7 @@ import Testing
 
         init(_ heard: [Signal]) { self.heard = heard }
 
-        func ftpIsAlive() {
+        func ftpIsActive() {
             if count < heard.count { heard[count].fire() }
             count += 1
         }
