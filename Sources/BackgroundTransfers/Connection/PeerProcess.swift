@@ -5,8 +5,8 @@ internal import LoadingTransport
 /// The process at the other end of a UNIX socket, whose end is told. Confined to the loop, which retains it until
 /// `close`.
 ///
-/// The end of the connection does not tell it: a process that the peer has forked without `exec` has the socket too, and
-/// keeps it open (BG-7).
+/// The end of the connection does not tell it: a process that the peer has forked without `exec` has the socket too,
+/// and keeps it open (BG-7).
 final class PeerProcess: ReadinessHandler {
     private let loop: EventLoop
     /// Of the kernel, for the process; −1 if that has ended before.

@@ -8,8 +8,8 @@ internal import LoadingStorage
 /// journal has them.
 ///
 /// The program's library appends, and removes what the journal has. The service reads the file when no program is
-/// attached. A lock (`flock`) shows that a session object has the file, because its process may end at any time. Each entry has its length, its number, a checksum and a `ServiceCommand`. What follows a torn entry is
-/// ignored.
+/// attached. A lock (`flock`) shows that a session object has the file, because its process may end at any time. Each
+/// entry has its length, its number, a checksum and a `ServiceCommand`. What follows a torn entry is ignored.
 package final class CommandSpool {
     private let path: String
     private var descriptor: Int32
@@ -62,7 +62,7 @@ package final class CommandSpool {
         }
     }
 
-    /// Shared, because nobody waits for another one.
+    /// Tells that an object has the file, until it is closed.
     private static func mark(_ descriptor: Int32) { flock(descriptor, LOCK_SH | LOCK_NB) }
 
     /// Whether a session object has the file, also if that cannot be found out.

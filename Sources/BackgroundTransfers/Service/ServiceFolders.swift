@@ -87,8 +87,8 @@ package struct ServiceFolders: Equatable, Sendable {
     ///
     /// - Parameters:
     ///   - spools: Those of the sessions, as `spools(of:)` has found them.
-    ///   - living: What `livingOwners` was before the spools were read. The files of these may be needed by commands that
-    ///     are not in `spools`.
+    ///   - living: What `livingOwners` was before the spools were read. The files of these may be needed by commands
+    ///     that are not in `spools`.
     func removeOrphans(
         of contents: JournalContents, _ spools: [SessionReference: [SessionSpool]], living: Set<UInt64>
     ) {

@@ -157,8 +157,9 @@ package struct TransferMachine: Equatable, Sendable {
             // Also while it is suspended, or it would be asked for again.
             guard record.description.asksWhenDue, !record.isDecided, !isActive, isDelayOver(now) else { return [] }
             record.isDecided = true
-            let body = request.flatMap { replaceRequest(by: $0) }
-            return [.save] + (body.map { [.dropFile($0)] } ?? []) + settle(now)
+            var actions: [Action] = [.save]
+            if let request, let body = replaceRequest(by: request) { actions.append(.dropFile(body)) }
+            return actions + settle(now)
         case .timePassed: return isActive ? [] : settle(now)
         case .clockSet(let clock, let change):
             retryAt = retryAt.map { $0 + change }

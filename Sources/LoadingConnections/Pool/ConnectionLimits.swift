@@ -32,7 +32,7 @@ extension ConnectionPool {
     /// Whether one more connection may be made beside retired ones: a server that retires each with its first request, and
     /// responds slowly, would otherwise have as many as there are requests. One may always be replaced.
     func mayReplaceRetired(of origin: OriginConnections) -> Bool {
-        origin.multiplexedCount + origin.attemptCount < max(maximum(at: origin), 2)
+        origin.busyMultiplexedCount + origin.attemptCount < max(maximum(at: origin), 2)
     }
 
     /// Whether the first connection will show which version of HTTP the server negotiates. While there are connections

@@ -25,6 +25,8 @@ final class OriginConnections {
     /// The shared connection, and retired ones that still carry requests.
     private var multiplexed: [any MultiplexedConnection] = []
     var multiplexedCount: Int { multiplexed.count }
+    /// Those that carry requests.
+    var busyMultiplexedCount: Int { multiplexed.count { !$0.isIdle } }
     /// The value of `ConnectionPool.turnCount` when a waiting request was last served from a shared connection.
     @exclusivity(unchecked) var lastTurn: UInt64 = 0
     /// When the server last answered a request on one of these, by the loop's clock; 0 for never.

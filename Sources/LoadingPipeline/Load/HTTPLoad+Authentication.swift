@@ -227,7 +227,7 @@ extension HTTPLoad: AuthenticatorOwner {
         guard machine.stage == .cacheDecision else { return }
         noteActivity()
         if let digest { serverAuthenticator?.take(digest) }
-        completeRequest()
+        passCacheDecision()
         advance()
     }
 

@@ -62,10 +62,10 @@ extension HTTPLoad {
 
     /// Completes the request except for its body, and applies the cache's decision.
     func decideCache() {
-        if !hashesBody() { completeRequest() }
+        if !hashesBody() { passCacheDecision() }
     }
 
-    func completeRequest() {
+    func passCacheDecision() {
         guard let sent = completedRequest() else { return }
         prepared = sent
         machine.receive(.passed(.cacheDecision))

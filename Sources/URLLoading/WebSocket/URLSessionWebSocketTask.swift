@@ -16,7 +16,8 @@ internal import LoadingProtocols
 /// **Errors.** An error ends the task, and all its pending and later operations fail with it. A server that violates
 /// the protocol causes `EPROTO` in `NSPOSIXErrorDomain`, a message above ``maximumMessageSize`` `EMSGSIZE`, and a
 /// connection that ends without a close frame `URLError.networkConnectionLost`; ``closeCode`` is then
-/// `.abnormalClosure`.
+/// `.abnormalClosure`. The task completes with it when the messages before have been received, or none of them is for
+/// five seconds.
 ///
 /// **The end.** When the server closes, or has confirmed ``cancel(with:reason:)``, the delegate's
 /// ``URLSessionWebSocketDelegate/urlSession(_:webSocketTask:didCloseWith:reason:)`` is called and the task completes
