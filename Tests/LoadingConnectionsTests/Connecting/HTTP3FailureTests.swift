@@ -40,6 +40,18 @@ import Testing
         #expect(LoadError(.unusableIdentity, clientCertificate: state).code == -1205)
     }
 
+    // CONN-10: a request on a new connection that ends this way may go over TCP, whatever its method
+    @Test(
+        "codes that say that no request was read",
+        arguments: [
+            (0x02, false, true), (0x100, false, true), (0x12A, false, true), (0x01, false, false),
+            (0x200, false, false), (0x02, true, false), (0x100, true, false),
+        ] as [(UInt64, Bool, Bool)])
+    func refusedConnection(code: UInt64, isApplication: Bool, isRefusal: Bool) {
+        #expect(
+            HTTP3Error.closedByPeer(code: code, isApplication: isApplication, reason: "").isOfHandshake == isRefusal)
+    }
+
     // CONN-8, CONN-14: only the server can refuse. Over TCP the load waits for a descriptor
     @Test("certificates that could not be evaluated are no refusal", arguments: [(EMFILE, false), (ENOENT, true)])
     func evaluationThatCouldNotBeMade(code: Int32, isRefusal: Bool) {
