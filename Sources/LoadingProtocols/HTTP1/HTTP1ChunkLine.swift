@@ -9,7 +9,8 @@ struct HTTP1ChunkLine {
 
     private var part = Part.size
     private var size: Int64 = 0
-    private var length = 0
+    /// Octets that were taken.
+    private(set) var length = 0
 
     /// Takes octets of the line from the front; the chunk's size once the line is whole.
     ///

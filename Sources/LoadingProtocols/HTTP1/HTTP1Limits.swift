@@ -8,7 +8,7 @@ package struct HTTP1Limits: Sendable, Equatable {
     package let maximumInformationalResponses: Int
     /// Bytes of the trailer section on the wire.
     package let maximumTrailerLength: Int
-    /// Bytes of one line with a chunk's size and extensions.
+    /// Bytes of one line with a chunk's size and extensions, and of all such lines beyond what their chunks justify.
     package let maximumChunkLineLength: Int
     /// Bytes of empty lines before a status line (RFC 9112 §2.2 lets a recipient skip one or more of them).
     package let maximumLeadingLength: Int

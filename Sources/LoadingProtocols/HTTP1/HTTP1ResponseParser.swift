@@ -39,6 +39,8 @@ package struct HTTP1ResponseParser {
     /// Bytes of the heads of 104 responses (upload progress).
     private var progressLength = 0
     private var leadingLength = 0
+    /// Bytes of chunk lines beyond what the chunks justify.
+    private var chunkOverhead = 0
     /// A head or trailer section that did not come in one piece.
     private var section = HTTP1FieldSection()
     /// The status line of the head in `section`, once whole.
@@ -265,7 +267,9 @@ package struct HTTP1ResponseParser {
         switch length {
         case .none, .known(0): state = .ending
         case .known(let count): state = .known(count)
-        case .chunked: state = .chunkLine(HTTP1ChunkLine())
+        case .chunked:
+            chunkOverhead = 0
+            state = .chunkLine(HTTP1ChunkLine())
         case .untilClose: state = .untilClose
         }
         return .head(head, length)
@@ -291,6 +295,7 @@ package struct HTTP1ResponseParser {
                 state = .chunkLine(line)
                 return false
             }
+            try countChunkLine(line.length, before: size)
             state = size == 0 ? .trailers : .chunk(size)
         case .chunkEnd(let hasCarriageReturn):
             guard let octet = input.first else { return false }
@@ -320,6 +325,15 @@ package struct HTTP1ResponseParser {
             break
         }
         return true
+    }
+
+    /// A line may have sixteen bytes, and twice those of its chunk. Long extensions of tiny chunks would make a small body
+    /// cost as much as a large one.
+    private mutating func countChunkLine(_ length: Int, before size: Int64) throws(HTTP1ParseError) {
+        let limit = limits.maximumChunkLineLength
+        let justified = 16 &+ 2 &* Int(clamping: min(size, Int64(limit)))
+        chunkOverhead = max(0, chunkOverhead &+ length &- justified)
+        if chunkOverhead > limit { throw .chunkLineTooLong }
     }
 
     private mutating func takeEnd() -> HTTP1ResponseEvent {

@@ -90,6 +90,17 @@ struct HTTP1LimitTests {
         #expect(lastLines(text, HTTP1Limits(maximumChunkLineLength: length - 1)) == ["error chunkLineTooLong"])
     }
 
+    // CONN-22, CONN-23: a line may be long, and not each line of tiny chunks
+    @Test("extensions of many chunks", arguments: [(1, "error chunkLineTooLong"), (500, "end, reuse")])
+    func manyExtensions(size: Int, end: String) {
+        let chunk =
+            String(size, radix: 16) + ";" + String(repeating: "a", count: 1_000) + "\r\n"
+            + String(repeating: "b", count: size) + "\r\n"
+        let text =
+            "HTTP/1.1 200 N\r\nTransfer-Encoding: chunked\r\n\r\n" + String(repeating: chunk, count: 40) + "0\r\n\r\n"
+        #expect(lastLines(text) == [end])
+    }
+
     // CONN-23
     @Test("a trailer section may be just as long as the limit", arguments: ["\r\n", "\n"])
     func exactTrailers(lineEnd: String) {
