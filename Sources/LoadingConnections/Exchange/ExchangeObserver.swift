@@ -44,6 +44,8 @@ package struct ExchangeFailure {
     package var progress: LostExchange.Progress
     /// The server accepts this request over HTTP/1.1 only.
     package var requiresHTTP1: Bool
+    /// The server has too much to do. The request is not sent again at once.
+    package var isOverload: Bool
     /// The connection is lost, and another transport to the server may work.
     package var mayWorkOverOtherTransport: Bool
     /// Whether the connection has carried no other request.
@@ -52,13 +54,14 @@ package struct ExchangeFailure {
     package var lastAnswer: Int64
 
     package init(
-        error: LoadError, progress: LostExchange.Progress, requiresHTTP1: Bool = false,
+        error: LoadError, progress: LostExchange.Progress, requiresHTTP1: Bool = false, isOverload: Bool = false,
         mayWorkOverOtherTransport: Bool = false,
         wasAlone: Bool = true, lastAnswer: Int64 = 0
     ) {
         self.error = error
         self.progress = progress
         self.requiresHTTP1 = requiresHTTP1
+        self.isOverload = isOverload
         self.mayWorkOverOtherTransport = mayWorkOverOtherTransport
         self.wasAlone = wasAlone
         self.lastAnswer = lastAnswer

@@ -384,7 +384,7 @@ final class HTTPStream: HTTPExchangeStream, LoopTimerTarget {
         observer.exchangeFailed(
             ExchangeFailure(
                 error: LoadError(failure, over: connection.version, loss: loss), progress: failure.progress,
-                requiresHTTP1: failure == .http11Required,
+                requiresHTTP1: failure == .http11Required, isOverload: failure.isOverload,
                 mayWorkOverOtherTransport: connection.mayWorkOverOtherTransport,
                 wasAlone: connection.requestCount <= 1, lastAnswer: connection.primaryOrigin.lastAnswer))
     }

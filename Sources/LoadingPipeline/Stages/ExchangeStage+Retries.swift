@@ -127,7 +127,7 @@ struct ExchangeRetries {
             method: method, progress: failure.progress, isReusedConnection: isOneOfSeveral, isBodyReplayable: true,
             attempts: attempts,
             lossesWhileServing: lossesWhileServing + (failure.progress == .sent && isServing ? 1 : 0),
-            refusals: refusals + 1, unprocessed: unprocessed + 1, isServing: isServing)
+            refusals: refusals + 1, unprocessed: unprocessed + 1, isServing: isServing, isOverload: failure.isOverload)
         let decision = RetryRules.decide(lost, error: failure.error, limits: limits)
         if case .fail = decision { return decision }
         if failure.wasNotProcessed { unprocessed += 1 } else { loss = failure.error }

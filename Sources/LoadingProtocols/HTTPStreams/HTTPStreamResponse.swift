@@ -35,6 +35,13 @@ package enum HTTPStreamFailure: Error, Equatable, Sendable {
     /// The connection cannot go on.
     case connectionLost(after: LostExchange.Progress)
 
+    /// Whether the server has reset the stream because it has too much to do: with ENHANCE_YOUR_CALM or
+    /// H3_EXCESSIVE_LOAD.
+    package var isOverload: Bool {
+        guard case .reset(let code, after: _) = self else { return false }
+        return code == UInt64(HTTP2ErrorCode.enhanceYourCalm.rawValue) || code == HTTP3ErrorCode.excessiveLoad.rawValue
+    }
+
     /// How far the request had come, which decides whether it may be sent again (CONN-4, CONN-10).
     package var progress: LostExchange.Progress {
         switch self {

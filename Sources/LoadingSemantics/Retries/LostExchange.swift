@@ -31,11 +31,13 @@ package struct LostExchange: Sendable, Equatable {
     package var unprocessed: Int
     /// Whether the server has answered other requests since the previous loss, or since the start of this request.
     package var isServing: Bool
+    /// Whether the server has given up the request because it has too much to do.
+    package var isOverload: Bool
 
     package init(
         method: String, progress: Progress, isReusedConnection: Bool, isBodyReplayable: Bool, attempts: Int,
         lossesWhileServing: Int, refusals: Int, unprocessed: Int,
-        isServing: Bool
+        isServing: Bool, isOverload: Bool = false
     ) {
         self.method = method
         self.progress = progress
@@ -46,5 +48,6 @@ package struct LostExchange: Sendable, Equatable {
         self.refusals = refusals
         self.unprocessed = unprocessed
         self.isServing = isServing
+        self.isOverload = isOverload
     }
 }

@@ -25,6 +25,12 @@ package enum RetryRules {
                 limits.longestRetryPause) : nil
     }
 
+    /// Also before the first retry, because the server asks for less.
+    private static func pauseAfterOverload(_ lost: LostExchange, _ limits: TimeLimits) -> Int64 {
+        let times = max(lost.attempts, lost.lossesWhileServing)
+        return min(limits.firstRetryPause << Int64(min(max(times - 1, 0), 16)), limits.longestRetryPause)
+    }
+
     /// A request that was not processed is repeated while the server answers others, until the load's own timeouts, at
     /// increasing intervals. A server that answers none gets retries at increasing intervals, up to a limit.
     ///
@@ -46,7 +52,8 @@ package enum RetryRules {
             let mayGoOn =
                 lost.isServing
                 ? lost.lossesWhileServing < maximumLossesWhileServing : lost.attempts < maximumAttempts
-            return isSafe && mayGoOn ? .retry : .fail(error)
+            guard isSafe, mayGoOn else { return .fail(error) }
+            return retry(lost.isOverload ? pauseAfterOverload(lost, limits) : nil)
         case .answered: return .fail(error)
         }
     }

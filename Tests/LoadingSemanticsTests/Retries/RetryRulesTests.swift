@@ -49,6 +49,18 @@ import Testing
         #expect(tried == [true, true, false, false, false])
     }
 
+    // CONN-10: a server that has too much to do is not asked again at once
+    @Test(
+        arguments: [(1, 0, 100), (2, 0, 200), (1, 3, 400), (1, 9, 1_000), (3, 0, nil), (1, 10, nil)]
+            as [(Int, Int, Int64?)])
+    func overload(attempts: Int, losses: Int, pause: Int64?) {
+        let decision = RetryRules.decide(
+            LostExchange(
+                method: "GET", progress: .sent, isReusedConnection: true, isBodyReplayable: true, attempts: attempts,
+                lossesWhileServing: losses, refusals: 1, unprocessed: 1, isServing: losses > 0, isOverload: true))
+        #expect(milliseconds(decision) == pause)
+    }
+
     private func refused(_ progress: LostExchange.Progress, refusals: Int, isServing: Bool) -> RetryDecision {
         RetryRules.decide(
             LostExchange(

@@ -148,6 +148,27 @@ import URLLoading
         #expect(server.connectionCount == 1)
     }
 
+    // CONN-10: ENHANCE_YOUR_CALM
+    @Test("a server that has too much to do") func overload() async throws {
+        let server = try server { http2, _ in
+            try http2.respond(on: try http2.readRequest(), body: "first")
+            try http2.reset(try http2.readRequest(), 11)
+            try http2.respond(on: try http2.readRequest(), body: "second")
+            try http2.connection.waitForClose()
+        }
+        defer { server.stop() }
+        let stepped = try SteppedLoop()
+        try await using(on: stepped) { session async throws in
+            #expect(try await text(session, server) == "first")
+            async let second = text(session, server)
+            // Not at once.
+            try await stepped.waitForTimer(in: stepped.limits.firstRetryPause)
+            try await stepped.step(by: stepped.limits.firstRetryPause)
+            #expect(try await second == "second")
+        }
+        #expect(server.connectionCount == 1)
+    }
+
     // RFC 9113 §7: HTTP_1_1_REQUIRED
     @Test("a server that wants HTTP/1.1 for it") func requiresHTTP1() async throws {
         let server = try ScriptedServer(
