@@ -18,11 +18,16 @@ package struct WebSocketCloseFrame: Equatable, Sendable {
         self.reason = reason
     }
 
-    /// As much of a reason as fits, without a character that is cut.
+    /// As much of a reason as fits and is UTF-8, without a character that is cut.
     package static func fitting(_ reason: [UInt8]) -> [UInt8] {
-        guard reason.count > maximumReasonLength else { return reason }
-        var end = maximumReasonLength
-        while end > 0, reason[end] & 0xC0 == 0x80 { end -= 1 }
+        var parser = Unicode.UTF8.ForwardParser()
+        var octets = reason.makeIterator()
+        var end = 0
+        while case .valid(let character) = parser.parseScalar(from: &octets),
+            end + character.count <= maximumReasonLength
+        {
+            end += character.count
+        }
         return Array(reason[..<end])
     }
 

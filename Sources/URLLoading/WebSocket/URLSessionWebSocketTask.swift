@@ -128,7 +128,7 @@ open class URLSessionWebSocketTask: URLSessionTask, @unchecked Sendable {
     ///
     /// - Parameters:
     ///   - closeCode: A code that RFC 6455 does not allow to be sent, such as `.invalid`, is left out, with the reason.
-    ///   - reason: At most 123 octets of UTF-8; the rest is left out.
+    ///   - reason: At most 123 octets of UTF-8; the rest is left out, from what is not UTF-8 on.
     open func cancel(with closeCode: CloseCode, reason: Data?) {
         guard let core, let webSocket else { return }
         core.close(webSocket, with: closeCode, reason: reason, self)

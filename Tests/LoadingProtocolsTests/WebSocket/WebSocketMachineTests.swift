@@ -271,6 +271,17 @@ import Testing
         #expect(machine.isClosed)
     }
 
+    // WS-10, WS-14: what would make the server fail the connection
+    @Test(
+        "the part of a reason that may be sent",
+        arguments: [
+            ([], 0), ([0x61, 0xFF, 0x62], 1), ([0xC3, 0xA9, 0xC3], 2), ([0xED, 0xA0, 0x80], 0), ([0xC0, 0x80], 0),
+            ([UInt8](repeating: 0x61, count: 122) + [0xC3, 0xA9], 122), ([UInt8](repeating: 0x61, count: 124), 123),
+        ] as [([UInt8], Int)])
+    func fittingReason(reason: [UInt8], count: Int) {
+        #expect(WebSocketCloseFrame.fitting(reason) == Array(reason.prefix(count)))
+    }
+
     // WS-10
     @Test func aReasonIsCutAtTheLengthOfAControlFrame() throws {
         let machine = Client()
