@@ -15,6 +15,9 @@ package struct TransferDescription: Codable, Equatable, Sendable {
     /// The request as the program created it, for `originalRequest`: an archive of the library, which the service only
     /// keeps.
     package var original: Data
+    /// The path of the file from which the program has created an upload, for resume data. Nil if there is none, and in
+    /// journals of earlier versions.
+    package var uploadPath: String?
     /// The number of seconds from its first start to its end (BG-10); nil for no limit.
     package var resourceTimeout: Double?
     /// The size of the response and of the request that the program expects, −1 if unknown.

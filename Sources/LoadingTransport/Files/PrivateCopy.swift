@@ -4,18 +4,23 @@ internal import Glibc
 
 /// Copies of files that a transfer keeps for itself, because their owner may change or remove them. May wait for the
 /// disk.
+///
+/// A copy has the modification time of its original, so that an upload of one may resume with the other (RES-13).
 package enum PrivateCopy {
     /// The file to copy, open, so that it may be removed meanwhile.
     package final class Original: Sendable {
         fileprivate let descriptor: Int32
+        /// When it was modified last before it was opened.
+        private let modified: (seconds: Int, nanoseconds: Int)
 
         /// Throws the reason if it is no regular file that can be read.
         package init(path: String) throws(POSIXFailure) {
-            descriptor = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK)
-            // From here on `deinit` closes the file, also when this throws.
-            guard descriptor >= 0 else { throw POSIXFailure(cll_errno()) }
+            let file = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK)
             var status = stat()
-            guard fstat(descriptor, &status) == 0 else { throw POSIXFailure(cll_errno()) }
+            let code = file < 0 || fstat(file, &status) != 0 ? cll_errno() : 0
+            (descriptor, modified) = (file, (status.st_mtim.tv_sec, status.st_mtim.tv_nsec))
+            // From here on `deinit` closes the file, also when this throws.
+            guard code == 0 else { throw POSIXFailure(code) }
             switch status.st_mode & S_IFMT {
             case S_IFREG: break
             case S_IFDIR: throw POSIXFailure(EISDIR)
@@ -25,6 +30,12 @@ package enum PrivateCopy {
 
         deinit {
             if descriptor >= 0 { close(descriptor) }
+        }
+
+        /// Where that fails, no upload of the one resumes with the other.
+        fileprivate func giveTime(to copy: Int32) {
+            let time = timespec(tv_sec: modified.seconds, tv_nsec: modified.nanoseconds)
+            futimens(copy, [time, time])
         }
     }
 
@@ -42,11 +53,12 @@ package enum PrivateCopy {
         let copy = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0o600)
         guard copy >= 0 else { return false }
         defer { close(copy) }
-        if cll_clone_file(copy, original.descriptor) == 0 { return true }
         var status = stat()
-        if fstat(original.descriptor, &status) == 0, status.st_size <= most,
-            (try? readAll(of: original, into: copy, most: most)) != nil
+        if cll_clone_file(copy, original.descriptor) == 0
+            || fstat(original.descriptor, &status) == 0 && status.st_size <= most
+                && (try? readAll(of: original, into: copy, most: most)) != nil
         {
+            original.giveTime(to: copy)
             return true
         }
         unlink(path)
@@ -55,7 +67,10 @@ package enum PrivateCopy {
 
     /// Reads and writes the file.
     package static func make(_ original: Original, at path: String) throws(POSIXFailure) {
-        try write(to: path) { (copy) throws(POSIXFailure) in try readAll(of: original, into: copy) }
+        try write(to: path) { (copy) throws(POSIXFailure) in
+            try readAll(of: original, into: copy)
+            original.giveTime(to: copy)
+        }
     }
 
     /// - Parameter most: Fails if there are more bytes. The size does not say so of a file that grows, or that some file

@@ -25,8 +25,13 @@ struct RequestFiles: Sendable {
         self.description = description
         mustBeSynchronized = false
         if case .upload(let content, _) = task.kind {
-            guard case .file(let url) = content else { throw .cannotReadFile(EINVAL) }
-            self.content = try Self.open(url)
+            switch content {
+            case .file(let url): self.content = try Self.open(url)
+            // Of resume data.
+            case .data(let data): self.content = .data(data)
+            case .stream: throw .requestBodyStreamExhausted
+            case .pipe: throw .cannotReadFile(EINVAL)
+            }
         } else if case .download(let part)? = description.request.resumption {
             content = .stopped(part)
         } else {

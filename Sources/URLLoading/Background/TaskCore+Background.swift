@@ -292,10 +292,10 @@ extension SessionCore {
         switch kind {
         case .stream, .webSocket:
             preconditionFailure("Stream and WebSocket tasks are not supported in background sessions")
-        case .upload(.stream, _):
+        // Resume data may have any content, and if it is invalid, an empty body and no URL.
+        case .upload(.stream, nil):
             preconditionFailure("Upload tasks from streams are not supported in background sessions")
-        // Invalid resume data has an empty body, and no URL.
-        case .upload(.data(let data), _) where !data.isEmpty:
+        case .upload(.data(let data), nil) where !data.isEmpty:
             preconditionFailure("Upload tasks from data are not supported in background sessions. Use a file")
         case .data, .upload, .download: break
         }
@@ -312,15 +312,21 @@ extension SessionCore {
             ?? .withoutURL
         let first = description.request.first(after: original)
         let current = state.head.map { first.redirected(to: $0.redirects?.url ?? $0.url, $0.redirects) } ?? first
+        let copy = URL(fileURLWithPath: description.request.bodyFile ?? "", isDirectory: false)
         let kind: TaskKind =
             switch description.kind {
             case .download: .download(nil)
             case .upload:
-                .upload(.file(URL(fileURLWithPath: description.request.bodyFile ?? "", isDirectory: false)), nil)
+                .upload(
+                    .file(description.uploadPath.map { URL(fileURLWithPath: $0, isDirectory: false) } ?? copy), nil)
             }
         let task = TaskCore(
             of: session, identifier: description.task, kind: kind, request: original, current: current,
             result: .delegate, delegate: nil)
+        if description.request.bodyFile != nil {
+            // The program may have removed or changed its own file.
+            task.bytesExpectedToSend.store(UploadContent.file(copy).knownLength(of: original), ordering: .relaxed)
+        }
         let load = BackgroundLoad(task, in: background, state: state)
         task.background = load
         task.load = load

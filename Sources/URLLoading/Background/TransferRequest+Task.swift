@@ -23,6 +23,7 @@ extension TransferDescription {
         case .upload(_, let stopped?): request.resumption = .upload(TransferResumption.Upload(stopped))
         default: break
         }
+        if case .upload(.file(let file), _) = task.kind { uploadPath = file.path }
     }
 }
 

@@ -40,6 +40,25 @@ import Testing
         #expect(try String(contentsOf: folder.file("version"), encoding: .utf8).hasPrefix("Linux version "))
     }
 
+    // RES-13: for an upload that resumes with it
+    @Test("a copy has the time of its original", arguments: [false, true]) func time(isAtOnce: Bool) throws {
+        let file = try folder.write("content", to: "file")
+        let times = [
+            timespec(tv_sec: 1_000_000_000, tv_nsec: 123_456_789), timespec(tv_sec: 981_173_106, tv_nsec: 987_654_321),
+        ]
+        #expect(utimensat(AT_FDCWD, file.path, times, 0) == 0)
+        let original = try PrivateCopy.Original(path: file.path)
+        let path = folder.path + "/copy"
+        if isAtOnce {
+            #expect(PrivateCopy.makeAtOnce(original, at: path))
+        } else {
+            try PrivateCopy.make(original, at: path)
+        }
+        var status = stat()
+        #expect(stat(path, &status) == 0)
+        #expect((status.st_mtim.tv_sec, status.st_mtim.tv_nsec) == (981_173_106, 987_654_321))
+    }
+
     // BG-2: the program's thread waits for it
     @Test("what is copied at once is short, whatever its size is said to be") func atOnce() throws {
         let original = try PrivateCopy.Original(path: "/proc/version")
