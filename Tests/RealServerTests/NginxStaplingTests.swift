@@ -46,7 +46,7 @@ import URLLoading
             let server = try NginxServer(
                 files: ["x": Array("x".utf8)], authority: try TrustedAuthority.authority, options: options)
             defer { server.stop() }
-            let client = DemandingClient()
+            let client = ResponseDemandingDelegate()
             let session = URLSession(configuration: .ephemeral, delegate: client, delegateQueue: nil)
             defer { session.invalidateAndCancel() }
             let code: URLError.Code?
@@ -58,26 +58,6 @@ import URLLoading
             }
             #expect(client.trusted.events == [isStapled])
             #expect(code == (isStapled ? nil : .cancelled))
-        }
-    }
-
-    /// Accepts a server only with an OCSP response.
-    private final class DemandingClient: NSObject, URLSessionDelegate, Sendable {
-        let trusted = EventRecorder<Bool>()
-
-        func urlSession(
-            _ session: URLSession, didReceive challenge: URLAuthenticationChallenge
-        ) async -> (URLSession.AuthChallengeDisposition, URLCredential?) {
-            guard let trust = challenge.protectionSpace.serverTrust,
-                let revocation = SecPolicyCreateRevocation(
-                    CFOptionFlags(kSecRevocationOCSPMethod | kSecRevocationRequirePositiveResponse))
-            else { return (.performDefaultHandling, nil) }
-            let policies = [SecPolicyCreateSSL(true, "localhost" as CFString), revocation]
-            SecTrustSetPolicies(trust, policies as CFArray)
-            let isTrusted = SecTrustEvaluateWithError(trust, nil)
-            trusted.record(isTrusted)
-            return isTrusted
-                ? (.useCredential, URLCredential(trust: trust)) : (.cancelAuthenticationChallenge, nil)
         }
     }
 }

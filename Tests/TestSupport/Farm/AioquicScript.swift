@@ -6,17 +6,26 @@ final class AioquicScript: Sendable {
     private let directory: TemporaryDirectory
 
     /// Starts it with its port, key and certificate files, and further arguments. Returns when it answers.
+    ///
+    /// - Parameter status: If set, the last argument is a file with an OCSP response about the certificate.
     init(
         _ script: String, _ authority: TestCertificateAuthority, profile: CertificateProfile = .localhost,
-        at port: Int? = nil, told arguments: [String] = []
+        at port: Int? = nil, told arguments: [String] = [],
+        stapling status: TestCertificateAuthority.RevocationStatus? = nil
     ) throws {
         let directory = try TemporaryDirectory()
-        let certificates = try CertificateFiles(try authority.issue(profile), of: authority)
+        let identity = try authority.issue(profile)
+        let certificates = try CertificateFiles(identity, of: authority)
+        var arguments = arguments
+        if let status {
+            let response = try authority.ocspResponse(for: identity.certificate, status: status)
+            arguments.append(try directory.write(response, to: "ocsp.der").path)
+        }
         let script = try directory.write(script, to: "server.py")
         self.directory = directory
         process = try ServingProcess(
             try ServerFarm.Part.aioquic.requireExecutable(), over: .udp, at: port, output: directory.file("output")
-        ) { port in
+        ) { [arguments] port in
             [script.path, "\(port)", certificates.privateKey.path, certificates.chain.path] + arguments
         }
     }
