@@ -12,7 +12,7 @@ import URLLoading
         return String(decoding: try await session.data(for: request).0, as: UTF8.self)
     }
 
-    // TLS-10: nothing answers over TCP
+    // TLS-5, TLS-10: nothing answers over TCP, and that is not the reason
     @Test("a stapled response", arguments: [.good, .unknown, .revoked] as [TestCertificateAuthority.RevocationStatus])
     func stapledResponse(status: TestCertificateAuthority.RevocationStatus) async throws {
         let server = try StaplingServer(TrustedAuthority.authority, status: status)
@@ -20,7 +20,9 @@ import URLLoading
         let session = URLSession(configuration: .ephemeral)
         defer { session.invalidateAndCancel() }
         if status == .revoked {
-            await #expect(throws: URLError.self) { try await load(session, server) }
+            let error = await #expect(throws: URLError.self) { try await load(session, server) }
+            #expect(error?.code == .serverCertificateUntrusted)
+            #expect(error?.failureURLPeerTrust != nil)
         } else {
             #expect(try await load(session, server) == "h3")
         }

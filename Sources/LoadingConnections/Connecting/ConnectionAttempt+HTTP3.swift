@@ -63,13 +63,14 @@ extension ConnectionAttempt: LoopTimerTarget {
             pool.succeeded(self, with: connection)
         case .failure(let failure):
             if transportFailure == nil { ended.note(failure) }
+            let isRefusal = failure.isRefusal && ended.service.isOwn(of: primaryOrigin.key.place)
+            let cause = ConnectionFailure(failure.error)
+            if isRefusal, cause.isPersonal { http3Refusal = cause }
             // Over TCP the origin itself would not be trusted either. An upgrade fails no request.
-            let isFinal =
-                failure.isRefusal && hasAsked && primaryOrigin.shared == nil
-                && ended.service.isOwn(of: primaryOrigin.key.place)
+            let isFinal = isRefusal && hasAsked && primaryOrigin.shared == nil
             guard !isUpgrade, isFinal || pool.requiredVersion == .http3 else { return continueWithoutHTTP3() }
             transportEvents = ended.events
-            fail(ConnectionFailure(failure.error))
+            fail(cause)
         }
     }
 

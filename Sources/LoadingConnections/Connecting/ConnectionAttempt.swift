@@ -54,6 +54,8 @@ final class ConnectionAttempt: ConnectionChallengeDelegate {
     var http3: HTTP3Connector?
     /// Whether HTTP/3 was begun.
     var hasTriedHTTP3 = false
+    /// Why the origin's own server was refused over QUIC. It is the error if TCP does not reach the server.
+    var http3Refusal: ConnectionFailure?
     /// The upgrade that continues the HTTP/3 part of this attempt, because TCP was faster.
     weak var upgrade: ConnectionAttempt?
     /// The pending query for HTTPS records.
@@ -291,7 +293,8 @@ final class ConnectionAttempt: ConnectionChallengeDelegate {
         if triesFailedHTTP3(after: failure) { return }
         cancel()
         dropUpgrade()
-        pool.failed(self, with: failure)
+        // A TLS failure over TCP is as precise.
+        pool.failed(self, with: failure.isPersonal ? failure : http3Refusal ?? failure)
     }
 
     // MARK: Connections of other origins

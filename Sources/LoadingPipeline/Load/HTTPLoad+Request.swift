@@ -64,7 +64,7 @@ extension HTTPLoad {
         withBody { [weak self] body in
             guard let self, passes(.requestBody) else { return }
             prepared?.body = body
-            advanceAfterWait()
+            advance()
         }
     }
 
