@@ -48,4 +48,28 @@ import Testing
         #expect(try RunningCommand.run(["-sk", "--cert", archive, "--pass", "p", url]).output == "hello")
         #expect(server.connections.compactMap { $0.handshake?.clientCertificate }.count == 2)
     }
+
+    @Test("an old archive, with and without OpenSSL's legacy module", .needs(.openssl)) func oldArchive() throws {
+        let authority = try TestCertificateAuthority()
+        let server = try ScriptedServer.answering(
+            .text("hello"),
+            tls: TLSServerOptions(authority: authority).with {
+                $0.clientCertificate = .required(trusting: [authority.root])
+            })
+        defer { server.stop() }
+        let command = try CommandHarness(server)
+        let files = try CertificateFiles(authority.issue(.client("somebody")), of: authority)
+        _ = try ChildProcess.run(
+            "/usr/bin/openssl",
+            [
+                "pkcs12", "-export", "-legacy", "-in", files.chain.path, "-inkey", files.privateKey.path,
+                "-keypbe", "PBE-SHA1-RC2-40", "-passout", "pass:secret", "-out", command.path("old.p12"),
+            ])
+        withExtendedLifetime(files) {}
+        let words = ["-sk", "--cert", "old.p12:secret", server.url(host: "localhost").absoluteString]
+        #expect(try command.runInFolder(words).output == "hello")
+        let outcome = try command.runInFolder(["-S"] + words, environment: ["OPENSSL_MODULES": "/nonexistent"])
+        #expect(outcome.exit == .code(58))
+        #expect(outcome.output.contains("cannot decrypt 'old.p12': RC2, RC4 and DES need OpenSSL's legacy module"))
+    }
 }

@@ -116,6 +116,9 @@ struct TLSChallengeResponder: Sendable {
         case errSecAuthFailed:
             throw UsageError(
                 "wrong password for '\(path)': --cert takes FILE:PASSWORD", exitCode: .clientCertificate)
+        case errSecUnsupportedFormat:
+            throw UsageError(
+                "cannot decrypt '\(path)': RC2, RC4 and DES need OpenSSL's legacy module", exitCode: .clientCertificate)
         default:
             if let identity = SecIdentity(pem: data, password: password) {
                 return URLCredential(identity: identity, certificates: nil, persistence: .none)
