@@ -223,6 +223,27 @@ package struct TransferFailure: Codable, Equatable, Sendable {
     /// The URL that failed, if it differs from the request's.
     package var url: String?
     package var reason: String?
+    /// The server or proxy whose certificates were refused, if that is the failure (TLS-5).
+    package var untrustedPeer: Peer?
+
+    /// An `UntrustedPeer`.
+    package struct Peer: Codable, Equatable, Sendable {
+        package let host: String
+        /// In DER, the leaf first.
+        package let certificates: [Data]
+        package let stapledResponse: Data
+
+        init(_ peer: UntrustedPeer) {
+            host = peer.host
+            certificates = peer.certificates.map { Data($0) }
+            stapledResponse = Data(peer.stapledResponse)
+        }
+
+        package var value: UntrustedPeer {
+            UntrustedPeer(
+                host: host, certificates: certificates.map { [UInt8]($0) }, stapledResponse: [UInt8](stapledResponse))
+        }
+    }
 
     package init(code: Int, reason: String? = nil) {
         self.code = code
@@ -233,5 +254,6 @@ package struct TransferFailure: Codable, Equatable, Sendable {
         code = error.code
         url = error.url
         reason = error.cause.map { "\($0)" }
+        untrustedPeer = error.untrustedPeer.map { Peer($0) }
     }
 }

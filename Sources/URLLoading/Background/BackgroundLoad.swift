@@ -489,5 +489,6 @@ extension LoadError {
     init(_ failure: TransferFailure) {
         self.init(code: failure.code, cause: failure.reason.map { .service($0) })
         url = failure.url
+        untrustedPeer = failure.untrustedPeer?.value
     }
 }

@@ -109,18 +109,21 @@ import Testing
             ])
         var progress = TransferProgress()
         (progress.sent, progress.received) = (1, 2)
+        var untrusted = LoadError(code: -1202, cause: .tls(code: 18, text: "self-signed"))
+        untrusted.untrustedPeer = UntrustedPeer(host: "h", certificates: [[1, 2], [3]], stapledResponse: [4])
+        #expect(TransferFailure(untrusted).untrustedPeer?.value == untrusted.untrustedPeer)
         let events: [TransferReport.Event] = [
             .waitingForConnectivity, .upgraded(url: "https://a/"), .redirected(head, url: "http://b/"),
             .challenge(TransferChallenge(question)), .challengeWithdrawn,
             .response(head, expectedLength: -1, resumedOffset: 5), .progress(progress),
             .metrics(metrics), .finished(file: "/f"),
             .failed(TransferFailure(.timedOut), nil), .failed(TransferFailure(.cancelled), try Self.download),
-            .failed(TransferFailure(.networkConnectionLost), try Self.upload),
+            .failed(TransferFailure(.networkConnectionLost), try Self.upload), .failed(TransferFailure(untrusted), nil),
         ]
         for (index, event) in events.enumerated() {
             try roundTrip(TransferReport(number: UInt64(index + 1), event: event))
         }
-        #expect(events.filter(\.isEnd).count == 4)
+        #expect(events.filter(\.isEnd).count == 5)
     }
 
     // BG-11

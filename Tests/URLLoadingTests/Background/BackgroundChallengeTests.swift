@@ -122,6 +122,25 @@ import URLLoading
         }
     }
 
+    // TLS-5: the service has evaluated it
+    @Test("the certificate of an untrusted server in an error") func theCertificateInAnError() async throws {
+        let identity = try TestIdentity.selfSigned(.localhost)
+        let server = try ScriptedServer.answering(.text("secret"), tls: TLSServerOptions(identity))
+        defer { server.stop() }
+        let delegate = BackgroundChallengeDelegate { $1(.performDefaultHandling, nil) }
+        let session = session(delegate)
+        let task = session.downloadTask(with: server.url())
+        task.resume()
+        session.finishTasksAndInvalidate()
+        _ = try await delegate.calls.waitUntil("the session's end") { $0.last == .invalid }
+        service.stop()
+        let error = try #require(task.error as? URLError)
+        #expect(error.code == .serverCertificateUntrusted)
+        let trust = try #require(error.failureURLPeerTrust)
+        let leaf = try #require(SecTrustGetCertificateAtIndex(trust, 0))
+        #expect(SecCertificateCopyData(leaf) as Data == Data(identity.certificate.der))
+    }
+
     /// The challenge of a task that is told in the notice.
     private static func challenge(in notice: ServiceNotice) -> TransferChallenge? {
         switch notice {
