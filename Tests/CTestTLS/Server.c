@@ -234,6 +234,11 @@ int ctt_session_update_key(ctt_session *session) {
     return SSL_key_update(session->ssl, SSL_KEY_UPDATE_NOT_REQUESTED) == 1 && SSL_do_handshake(session->ssl) == 1;
 }
 
+int ctt_session_renegotiate(ctt_session *session) {
+    ERR_clear_error();
+    return SSL_renegotiate(session->ssl) == 1 && SSL_do_handshake(session->ssl) == 1;
+}
+
 const char *ctt_session_version(const ctt_session *session) {
     return SSL_get_version(session->ssl);
 }

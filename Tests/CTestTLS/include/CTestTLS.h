@@ -130,6 +130,8 @@ void ctt_session_close_notify(ctt_session *session);
 int ctt_session_request_certificate(ctt_session *session);
 // Sends a key update (RFC 8446 §4.6.3).
 int ctt_session_update_key(ctt_session *session);
+/// Sends a HelloRequest (RFC 5246 section 7.4.1.1).
+int ctt_session_renegotiate(ctt_session *session);
 
 const char *ctt_session_version(const ctt_session *session);
 const char *ctt_session_cipher(const ctt_session *session);

@@ -67,6 +67,32 @@ import Testing
         #expect(try client.read(capacity: 4).0 == end)
     }
 
+    // The client refuses it when it reads that.
+    @Test("a server that wants to renegotiate does not hold up what is written") func renegotiation() throws {
+        let body = [UInt8].pattern(count: 1_000_000)
+        let asked = Signal("the request")
+        let arrived = EventRecorder<Bool>()
+        let server = try ScriptedServer(tls: options(.tls12)) { connection in
+            try connection.renegotiate()
+            asked.fire()
+            arrived.record(try connection.receive(exactly: body.count) == body)
+        }
+        defer { server.stop() }
+        let client = try client(server, sendBufferSize: 8_192)
+        try asked.wait()
+        var rest = body[...]
+        while !rest.isEmpty {
+            switch rest.withUnsafeBytes({ client.stream.write($0) }) {
+            case .bytes(let count): rest = rest.dropFirst(count)
+            case .wouldBlock: try client.waitUntil(POLLOUT)
+            case .wantsRead, .failed:
+                Issue.record("\(rest.count) bytes are left")
+                return
+            }
+        }
+        #expect(try arrived.waitFor(count: 1) == [true])
+    }
+
     @Test("content makes up for messages of the handshake") func messagesBetweenContent() throws {
         let body = [UInt8].pattern(count: 4_000_000)
         let server = try ScriptedServer(tls: options(.tls13)) { connection in

@@ -78,6 +78,12 @@ package final class ServerConnection {
         try flushTLS()
     }
 
+    /// Asks for another handshake (TLS 1.2).
+    package func renegotiate() throws {
+        try tls?.renegotiate()
+        try flushTLS()
+    }
+
     /// The current TLS state, which post-handshake authentication changes.
     package var tlsOutcome: TLSHandshake? { tls?.outcome }
 

@@ -90,6 +90,10 @@ final class TLSSession {
         guard ctt_session_update_key(session) == 1 else { throw OpenSSLError("update the key") }
     }
 
+    func renegotiate() throws {
+        guard ctt_session_renegotiate(session) == 1 else { throw OpenSSLError("ask for another handshake") }
+    }
+
     var outcome: TLSHandshake {
         let protocolName = String(
             decoding: [UInt8](unsafeUninitializedCapacity: 255) { buffer, count in
