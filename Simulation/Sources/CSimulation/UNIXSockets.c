@@ -280,7 +280,8 @@ static int unix_option(struct file *file, int level, int option, void *value, so
     struct unix_socket *s = file->state;
     switch (option) {
     case SO_PEERCRED:
-        *(struct ucred *)value = (struct ucred){ 1, geteuid(), getegid() };
+        // 0: as for a process of another namespace. A real one could not be followed (pidfd_open) in the simulated time.
+        *(struct ucred *)value = (struct ucred){ 0, geteuid(), getegid() };
         *size = sizeof(struct ucred);
         return 0;
     case SO_ERROR: {
