@@ -8,6 +8,9 @@ package protocol LoadClient: AnyObject {
     /// The parts of a multipart body that the client takes. Read when such a body arrives.
     var wantedParts: WantedParts { get }
     func loadIsWaitingForConnectivity(_ load: any Load)
+    /// Whether a load that may wait for a route also waits for one to its server alone, while others can be reached.
+    /// With false it fails then, because the client tries again later. Read after such a failure.
+    var waitsForRouteToServer: Bool { get }
     var wantsConnectionChallenges: Bool { get }
     /// The request was upgraded to this `https` URL, which is otherwise the same.
     func load(_ load: any Load, isUpgradedTo url: String)
@@ -52,6 +55,10 @@ package protocol LoadClient: AnyObject {
     /// The end, exactly once, after everything else. After an error `body` is nothing, or the file with the part of the
     /// body that has arrived.
     func load(_ load: any Load, didEndWith error: LoadError?, body: LoadedBody)
+}
+
+extension LoadClient {
+    package var waitsForRouteToServer: Bool { true }
 }
 
 /// What the client receives of a multipart body, in which each part replaces the one before (MISC-23).

@@ -258,7 +258,10 @@ extension HTTPLoad {
     func exchangeFailedToConnect(_ failure: ConnectionFailure, after loss: LoadError?) {
         let meaning = ConnectivityStage.meaning(of: failure)
         if let loss, connectivity.shouldWait(after: meaning) { return exchangeFailed(loss) }
-        if request.waitsForConnectivity, connectivity.shouldWait(after: meaning) { return waitForConnectivity() }
+        let triesAgain = client?.waitsForRouteToServer == false
+        if request.waitsForConnectivity, connectivity.shouldWait(after: meaning, clientTriesAgain: triesAgain) {
+            return waitForConnectivity()
+        }
         if !continuesUpload(after: meaning.error, isConnecting: true) { end(meaning.error) }
     }
 

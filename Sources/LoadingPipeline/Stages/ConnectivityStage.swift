@@ -36,6 +36,14 @@ struct ConnectivityStage {
         return failure.error.code == LoadError.notConnectedToInternet.code
     }
 
+    /// The same for a client that tries again later. A server that is switched off does not come back with a change of
+    /// the routes.
+    func shouldWait(after failure: ConnectionFailure, clientTriesAgain: Bool) -> Bool {
+        guard shouldWait(after: failure) else { return false }
+        return !clientTriesAgain
+            || failure.error.code == LoadError.notConnectedToInternet.code && !RouteWatch.hasRoute
+    }
+
     /// Whether the client still has to be notified that the load waits. It is notified once (T-41).
     mutating func tellsClient() -> Bool {
         defer { hasToldClient = true }

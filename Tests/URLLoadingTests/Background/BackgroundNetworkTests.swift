@@ -28,6 +28,41 @@ import URLLoading
         }
     }
 
+    // BG-8, BG-19: a change of the routes does not bring back a machine that is switched off
+    @Test("servers that cannot be reached are tried again, and leave their places to others")
+    func unreachableServers() async throws {
+        let far = try RemoteNetwork()
+        let server = try far.perform {
+            try ScriptedServer(.everywhere) { connection in
+                while try connection.nextRequest() != nil {
+                    try connection.send("HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok")
+                }
+            }
+        }
+        defer { server.stop() }
+        // EHOSTUNREACH, as from a router, or from a machine of the same network that does not answer.
+        try NetworkNamespace.ip("route", "add", "unreachable", "198.51.100.0/24")
+        defer { try? NetworkNamespace.ip("route", "del", "unreachable", "198.51.100.0/24") }
+        let service = try BackgroundServiceInProcess()
+        let delegate = BackgroundDelegate()
+        let session = URLSession(configuration: service.configuration(), delegate: delegate, delegateQueue: nil)
+        let unreachable = try #require(URL(string: "http://198.51.100.1/"))
+        // More than run at once.
+        for _ in 1...5 { session.downloadTask(with: unreachable).resume() }
+        session.downloadTask(with: server.url("/", host: RemoteNetwork.address)).resume()
+        _ = try await delegate.calls.waitUntil("the end of the other one") { $0.contains(.completed(6, nil)) }
+        try await eventually {
+            let waiting = try? service.transfers.filter { transfer in
+                if case .retrying(at: _, code: -1004) = transfer.status { true } else { false }
+            }
+            return waiting?.count == 5
+        }
+        #expect(delegate.calls.events.filter { $0.isCompletion } == [.completed(6, nil)])
+        session.invalidateAndCancel()
+        _ = try await delegate.calls.waitUntil("the session's end") { $0.last == .invalid }
+        service.stop()
+    }
+
     // BG-8, S-95, C-13: no error, and nothing has to be done
     @Test("the network goes away, and is back with another address") func anotherAddress() async throws {
         let far = try RemoteNetwork()
