@@ -37,6 +37,16 @@ package struct SessionDescription: Codable, Equatable, Sendable {
     package var launch: LaunchMethod?
 
     package init(identifier: String) { self.identifier = identifier }
+
+    /// Whether the loads of both use the same pool and stores. The other values are about the program.
+    func hasSameEnvironment(as other: SessionDescription) -> Bool {
+        var copy = other
+        (copy.owner, copy.launch, copy.delegateKind) = (owner, launch, delegateKind)
+        (copy.asksServerTrust, copy.isTrustUnknown, copy.givesIdentities) = (
+            asksServerTrust, isTrustUnknown, givesIdentities
+        )
+        return copy == self
+    }
 }
 
 /// How a program is launched when its transfers need it (BG-11).

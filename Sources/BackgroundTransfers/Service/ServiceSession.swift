@@ -19,6 +19,8 @@ final class ServiceSession {
     /// Whether the owner waits for the end of cancelled tasks.
     private var isInvalidating = false
     private var madeEnvironment: LoadingEnvironment?
+    /// Those of loads that began before a program with another configuration was attached.
+    private var earlierEnvironments: [LoadingEnvironment] = []
     /// When the program is launched, while that has to wait.
     private(set) var launchTime: Double?
     private(set) var counts = TransferCounts()
@@ -38,7 +40,7 @@ final class ServiceSession {
 
     var reference: SessionReference { record.reference }
 
-    /// The pool and the stores of its transfers, while any of them runs.
+    /// The pool and the stores of the transfers that start now.
     var environment: LoadingEnvironment {
         if let madeEnvironment { return madeEnvironment }
         let new = service.makeEnvironment(record.application, record.description, service.loop)
@@ -57,6 +59,28 @@ final class ServiceSession {
     func closeEnvironment() {
         madeEnvironment?.pool.shutDown()
         madeEnvironment = nil
+        closeEarlierEnvironments(keeping: [])
+    }
+
+    private func closeEarlierEnvironments(keeping kept: [LoadingEnvironment]) {
+        let all = earlierEnvironments
+        earlierEnvironments = kept
+        for environment in all where !kept.contains(where: { $0 === environment }) { environment.pool.shutDown() }
+    }
+
+    /// Loads that begin from now on use another pool. The program may trust fewer servers, for example, or have another
+    /// proxy.
+    private func changeEnvironment() {
+        guard let environment = madeEnvironment.take() else { return }
+        earlierEnvironments.append(environment)
+        closeUnneededEnvironments()
+    }
+
+    private func closeUnneededEnvironments() {
+        if earlierEnvironments.isEmpty { return }
+        let all = Array(transfers.values) + discarded
+        closeEarlierEnvironments(
+            keeping: earlierEnvironments.filter { environment in all.contains { $0.loads(in: environment) } })
     }
 
     func tell(_ notice: ServiceNotice) {
@@ -153,6 +177,7 @@ final class ServiceSession {
         if description.isTrustUnknown, let kind = description.delegateKind, kind == record.description.delegateKind {
             description.asksServerTrust = record.description.asksServerTrust
         }
+        if !description.hasSameEnvironment(as: record.description) { changeEnvironment() }
         record.description = description
         record.lastUsed = service.now
         service.commits.save(self)
@@ -398,6 +423,10 @@ final class ServiceSession {
     /// A load has ended, perhaps of a transfer that was discarded before.
     func loadEnded(_ transfer: ServiceTransfer) {
         if !discarded.isEmpty { discarded.removeAll { $0 === transfer } }
+        if earlierEnvironments.isEmpty { return }
+        // The load has not given its connection back yet.
+        let box = LoopBox(self)
+        service.loop.post { box.value.closeUnneededEnvironments() }
     }
 
     /// A program was told that far. Its files are removed when they are not needed any more (BG-18).

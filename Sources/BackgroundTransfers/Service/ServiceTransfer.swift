@@ -8,6 +8,7 @@ final class ServiceTransfer {
     let session: ServiceSession
     private(set) var machine: TransferMachine
     private var load: Transfer?
+    private var environment: LoadingEnvironment?
     private var rate: TransferRate?
     /// Counts the reports to the program over all attempts.
     private(set) var lastReport: UInt64 = 0
@@ -50,6 +51,7 @@ final class ServiceTransfer {
     }
     var hasEnded: Bool { record.end != nil }
     var hasLoad: Bool { load != nil }
+    func loads(in environment: LoadingEnvironment) -> Bool { self.environment === environment }
     /// Whether the end may be told: an end that the journal does not have would be told again by another process.
     private(set) var isEndCommitted: Bool
     /// Nil while no load runs.
@@ -168,8 +170,9 @@ final class ServiceTransfer {
         var request = request
         let description = session.record.description
         (request.asksServerTrust, request.asksForIdentity) = (description.asksServerTrust, description.givesIdentities)
-        let load = Transfer(request, in: session.environment) { [weak self] report in self?.receive(report) }
-        self.load = load
+        let environment = session.environment
+        let load = Transfer(request, in: environment) { [weak self] report in self?.receive(report) }
+        (self.load, self.environment) = (load, environment)
         rate = nil
         load.start()
     }
@@ -298,7 +301,7 @@ final class ServiceTransfer {
 
     private func ended() {
         tellProgress()
-        (load, rate) = (nil, nil)
+        (load, environment, rate) = (nil, nil, nil)
         // The next attempt gets a challenge of its own, also if it is asked the same.
         if challenge != nil, !hasEnded { tell(.challengeWithdrawn) }
         challenge = nil

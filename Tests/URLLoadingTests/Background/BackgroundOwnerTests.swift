@@ -174,6 +174,44 @@ import URLLoading
         service.stop()
     }
 
+    // BG-6: an update of the program may trust fewer servers, for example
+    @Test("a transfer begins with the configuration of the program that was attached last") func configuration()
+        async throws
+    {
+        let mayEnd = Signal("the response to the first request")
+        let server = try ScriptedServer { connection in
+            while let request = try connection.nextRequest() {
+                if request.target == "/1" { try connection.wait(for: mayEnd) }
+                try connection.send("HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok")
+            }
+        }
+        defer { server.stop() }
+        var peers: [BackgroundPeer] = []
+        for number in 1...2 {
+            let peer = BackgroundPeer(try service.connect().get())
+            var description = SessionDescription(identifier: "test")
+            (description.owner, description.userAgent) = (UInt64(number), "agent \(number)")
+            try peer.send(.hello(ServiceHello(application: "app")), .attach(description, again: nil))
+            guard case .welcome? = try peer.next() else { throw BackgroundPeer.Unexpected() }
+            _ = try peer.attached()
+            let request = TransferRequest(url: server.url("/\(number)").absoluteString, folder: "")
+            try peer.send(
+                .create(TransferDescription(task: number, kind: .download, request: request)), .resume(task: number))
+            try await eventually { server.requests.count == number }
+            if number == 1 { peer.close() }
+            peers.append(peer)
+        }
+        _ = try peers[1].notices { if case .ended(2, _) = $0 { true } else { false } }
+        // What began before goes on.
+        mayEnd.fire()
+        let notices = try peers[1].notices { if case .ended(1, _) = $0 { true } else { false } }
+        guard case .ended(_, let end)? = notices.last else { throw BackgroundPeer.Unexpected() }
+        #expect(end.outcome.code == nil && end.head?.status == 200)
+        #expect(server.requests.map { $0["User-Agent"] } == ["agent 1", "agent 2"])
+        peers[1].close()
+        service.stop()
+    }
+
     // BG-2: the program was killed between the copy of an upload and its task, or was only disconnected
     @Test("a copy without a task is removed when its program has ended", arguments: [false, true])
     func copyWithoutATask(hasEnded: Bool) async throws {
