@@ -141,7 +141,8 @@ extension HTTPLoad {
     // MARK: Exchange
 
     func beginExchange() {
-        guard keepsHeldConnection() else { return }
+        // A match, because `!=` copies the connection.
+        if case .some = heldConnection, !keepsHeldConnection() { return }
         // The previous stages have set both.
         guard var sent = prepared.take(), let route = route.take() else { return end(.cannotConnectToHost) }
         uploading?.mark(&sent, to: request.url)
