@@ -15,7 +15,7 @@ package import LoadingTransport
 ///
 /// Back-pressure: while `isPaused` is true, nothing is read from the data connection, so the kernel's buffer fills and
 /// the TCP window closes. The control connection carries little data and is always read.
-package final class FTPConnection: ByteStreamOwner {
+package final class FTPConnection: ByteStreamOwner, ConnectionChallengeDelegate {
     private let key: ConnectionKey
     private let pool: ConnectionPool
     private weak var observer: (any FTPConnectionObserver)?
@@ -25,6 +25,8 @@ package final class FTPConnection: ByteStreamOwner {
     private var connector: TransportConnector?
     /// Makes the data connection through a proxy.
     private var dataConnector: TransportConnector?
+    /// The last challenge of the proxy.
+    private var question: ConnectionChallenge?
     private var control: ByteStream?
     private var data: ByteStream?
     /// The bytes that the control connection's socket has not accepted yet.
@@ -57,7 +59,7 @@ package final class FTPConnection: ByteStreamOwner {
 
     /// Starts the load; every outcome is reported in a later turn.
     package func start() {
-        let connector = TransportConnector(to: key, in: pool, serverMaySpeakFirst: true, for: nil) { [weak self] in
+        let connector = TransportConnector(to: key, in: pool, serverMaySpeakFirst: true, for: self) { [weak self] in
             self?.connectorEnded($0)
         }
         self.connector = connector
@@ -73,6 +75,7 @@ package final class FTPConnection: ByteStreamOwner {
         connector = nil
         dataConnector?.cancel()
         dataConnector = nil
+        question = nil
         descriptorWait.end()
         control?.close()
         data?.close()
@@ -89,7 +92,10 @@ package final class FTPConnection: ByteStreamOwner {
 
     // MARK: Connecting
 
-    package var pendingPhase: PendingPhase? { connector?.pendingPhase }
+    package var pendingPhase: PendingPhase? { isAsking ? nil : connector?.pendingPhase }
+
+    /// Whether a challenge of the proxy is open. The connection waits for its answer.
+    private var isAsking: Bool { question?.isOpen ?? false }
 
     /// The error of a load that has timed out.
     package var timeoutError: LoadError {
@@ -134,7 +140,7 @@ package final class FTPConnection: ByteStreamOwner {
         if isOver { return }
         let target = ConnectionKey(
             isSecure: false, host: key.host, port: dataPort, service: key.service, proxyMode: key.proxyMode)
-        let connector = TransportConnector(to: target, in: pool, serverMaySpeakFirst: true, for: nil) {
+        let connector = TransportConnector(to: target, in: pool, serverMaySpeakFirst: true, for: self) {
             [weak self] outcome in
             guard let self else { return }
             dataConnector = nil
@@ -150,6 +156,17 @@ package final class FTPConnection: ByteStreamOwner {
         dataConnector = connector
         connector.start()
     }
+
+    // MARK: Challenges of the proxy
+
+    func handshakeReceived(challenge question: ConnectionChallenge) -> Bool {
+        self.question = question
+        return observer?.ftpReceived(challenge: question) ?? false
+    }
+
+    func handshakeContinues() { observer?.ftpContinues() }
+
+    var proxyAuthorizer: (any ProxyAuthorizer)? { observer?.proxyAuthorizer }
 
     // MARK: Readiness
 
@@ -283,6 +300,12 @@ package protocol FTPConnectionObserver: AnyObject {
     func ftpRecorded(_ event: LoadEvent.Kind)
     /// The server has sent bytes, whatever they are.
     func ftpIsActive()
+    /// Authenticates to proxies.
+    var proxyAuthorizer: (any ProxyAuthorizer)? { get }
+    /// A proxy needs an answer. Return false to apply the default.
+    func ftpReceived(challenge question: ConnectionChallenge) -> Bool
+    /// The challenge was answered, and the connection is made further.
+    func ftpContinues()
     /// The server could not be reached. The last call.
     func ftpFailedToConnect(_ failure: ConnectionFailure)
     /// The bytes that follow belong to the requested transfer.

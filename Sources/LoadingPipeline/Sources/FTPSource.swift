@@ -43,6 +43,8 @@ package final class FTPSource: LoadSource, FTPConnectionObserver {
     private var refusal: LoadError?
     private var refused: LoadCredential?
     private var failures = 0
+    /// The user for proxies that open tunnels.
+    private var tunnelAuthentication: TunnelAuthentication?
 
     private enum ControlConnection {
         case none
@@ -117,6 +119,8 @@ package final class FTPSource: LoadSource, FTPConnectionObserver {
     }
 
     package func answerChallenge(_ answer: AuthenticationAnswer) {
+        // A proxy asks while a connection is being made, and the server after that.
+        if let tunnelAuthentication, tunnelAuthentication.isAnswering { return tunnelAuthentication.take(answer) }
         guard let load, let refusal else { return }
         self.refusal = nil
         load.setIdleTimePaused(false)
@@ -178,6 +182,8 @@ package final class FTPSource: LoadSource, FTPConnectionObserver {
             to: url, request, as: login, service: service, by: environment.pool, through: proxy, observer: self)
         connection.setPaused(isPaused)
         self.connection = connection
+        // A proxy that was asked before may have been given up.
+        load?.setHeldUp(false)
         connection.start()
         if !isPaused { routeSelector?.startTimer() }
     }
@@ -235,6 +241,26 @@ package final class FTPSource: LoadSource, FTPConnectionObserver {
     }
 
     package func ftpIsActive() { load?.noteActivity() }
+
+    package var proxyAuthorizer: (any ProxyAuthorizer)? {
+        guard let load else { return nil }
+        let made = tunnelAuthentication ?? TunnelAuthentication(for: load, in: environment)
+        tunnelAuthentication = made
+        return made
+    }
+
+    package func ftpReceived(challenge question: ConnectionChallenge) -> Bool {
+        guard case .tunnel(let challenge) = question.subject, let load,
+            tunnelAuthentication?.takes(question, about: challenge) == true
+        else { return false }
+        load.setHeldUp(true)
+        return true
+    }
+
+    package func ftpContinues() {
+        load?.setHeldUp(false)
+        if control == .none, !isPaused { routeSelector?.startTimer() }
+    }
 
     package func ftpFailedToConnect(_ failure: ConnectionFailure) {
         if routeSelector?.failed(failure) == true { return useNextRoute() }

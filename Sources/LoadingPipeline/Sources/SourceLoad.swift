@@ -11,7 +11,7 @@ package import LoadingTransport
 /// kept here.
 package final class SourceLoad: Load, LoopTimerTarget, BodySinkOwner {
     private let loop: EventLoop
-    private let log: EventLog?
+    let log: EventLog?
     private let request: (method: String, url: String)
     package let source: any LoadSource
     /// Retained until the end.
@@ -433,4 +433,11 @@ package final class SourceLoad: Load, LoopTimerTarget, BodySinkOwner {
     func record(_ kind: LoadEvent.Kind) {
         if let log { log.record(kind, at: EventLog.now) }
     }
+}
+
+extension SourceLoad: TunnelClient {
+    var loadClient: (any LoadClient)? { client }
+
+    /// The responses of a source are not HTTP's.
+    func response(_ head: ResponseHead) -> LoadResponse? { nil }
 }

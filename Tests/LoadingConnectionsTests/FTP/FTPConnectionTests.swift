@@ -24,6 +24,9 @@ import Testing
             count += 1
         }
         func ftpEnded(_ error: LoadError?) { ended.fire() }
+        var proxyAuthorizer: (any ProxyAuthorizer)? { nil }
+        func ftpReceived(challenge question: ConnectionChallenge) -> Bool { false }
+        func ftpContinues() {}
         func ftpRecorded(_ event: LoadEvent.Kind) {}
         func ftpFailedToConnect(_ failure: ConnectionFailure) {}
         func ftpBegins(_ transfer: FTPTransfer) {}

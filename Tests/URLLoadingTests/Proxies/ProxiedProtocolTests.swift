@@ -217,4 +217,50 @@ import URLLoading
         // One for what is said, one for the file.
         #expect(names.events == ["far.test", "far.test"])
     }
+
+    // MISC-17, PROXY-5, AUTH-28: for both connections the user is asked once
+    @Test("FTP through the tunnels of a proxy that asks who it is", arguments: [true, false])
+    func ftpThroughGuardedTunnels(staysOpen: Bool) async throws {
+        var options = FTPServer.Options()
+        options.files = ["/a.txt": Array("over there".utf8)]
+        let server = try FTPServer(options)
+        defer { server.stop() }
+        let targets = EventRecorder<String>()
+        let proxy = try ScriptedServer { connection in
+            while let request = try connection.nextRequest() {
+                guard request["Proxy-Authorization"] == ScriptedProxy.basicAuth.field() else {
+                    let refusal = ScriptedProxy.refusal
+                    try connection.send(staysOpen ? refusal : refusal.with(field: "Connection", "close"), to: request)
+                    if staysOpen { continue }
+                    try connection.finishSending()
+                    try connection.waitForClose()
+                    return
+                }
+                targets.record(String(request.target.prefix { $0 != ":" }))
+                try connection.send("HTTP/1.1 200 OK\r\n\r\n")
+                let port = request.target.split(separator: ":").last.flatMap { Int($0) }
+                return try connection.relay(to: port ?? 0)
+            }
+        }
+        defer { proxy.stop() }
+        let way = ProxyConfiguration(
+            httpCONNECTProxy: .hostPort(host: "127.0.0.1", port: try #require(NWEndpoint.Port("\(proxy.port)"))))
+        let delegate = RecordingDelegate()
+        let asked = EventRecorder<Bool>()
+        delegate.challenge = { challenge, reply in
+            asked.record(challenge.protectionSpace.isProxy())
+            reply(.useCredential, ScriptedProxy.basicAuth.credential)
+        }
+        let session = URLSession(delegate) {
+            $0.proxyConfigurations = [way]
+            $0.usesClassicLoadingMode = true
+        }
+        let url = try #require(URL(string: "ftp://far.test:\(server.port)/a.txt"))
+        let (data, _) = try await session.data(from: url)
+        session.finishTasksAndInvalidate()
+        _ = try await delegate.callsUntilInvalid()
+        #expect(String(decoding: data, as: UTF8.self) == "over there")
+        #expect(targets.events == ["far.test", "far.test"])
+        #expect(asked.events == [true])
+    }
 }
