@@ -83,7 +83,18 @@ extension HTTPLoad {
         }
         authenticate(&sent)
         if let webSocketOffer { addHandshake(webSocketOffer, to: &sent) }
-        return passesCache(&sent) ? sent : nil
+        guard passesCache(&sent) else { return nil }
+        if !request.fields.isEmpty, request.fields.contains("Range") { refuseCodings(&sent) }
+        return sent
+    }
+
+    /// A part of a coded body could not be decoded. Not before the cache's decision: a stored response without coding has
+    /// any part, whichever codings its request has offered.
+    private func refuseCodings(_ sent: inout ExchangeRequest) {
+        if request.fields.contains("Accept-Encoding") { return }
+        let field = HTTPFields([("Accept-Encoding", "identity")])
+        sent.fields.append(contentsOf: field)
+        sent.defaults = sent.defaults.without(namesOf: field)
     }
 
     /// Whether the request has to go to the server. Adds the fields that the cache requires.

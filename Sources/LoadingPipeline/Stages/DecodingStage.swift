@@ -20,15 +20,25 @@ struct DecodingStage {
     /// Whether the last call stopped because of the time it took. The next call continues.
     var isInterrupted: Bool { decoder?.isInterrupted ?? false }
 
-    /// Reads a response's head. Responses without a body by definition are never decoded (ENC-8).
+    /// Reads a response's head. Responses without a body by definition are never decoded (ENC-8), nor are parts of a coded
+    /// body.
     mutating func begin(_ head: ResponseHead, body: BodyLength) throws(LoadError) {
         decoder = nil
         mayHoldOutput = false
         writesFile = false
         if case .none = body { return }
-        guard let field = head.fields.combinedValue("Content-Encoding") else { return }
+        guard let field = head.fields.combinedValue("Content-Encoding"), !Self.isPart(head) else { return }
         do { decoder = try ContentDecoder(contentEncoding: field) } catch { throw error.loadError() }
         codings = field
+    }
+
+    /// Whether the body is a range of the coded bytes (RFC 9110 §14.2) and not all of them.
+    private static func isPart(_ head: ResponseHead) -> Bool {
+        guard head.status == 206, let range = head.fields.firstValue("Content-Range").flatMap({ ContentRange($0) }),
+            let bytes = range.bytes
+        else { return false }
+        // The end of a valid range is less than the greatest number.
+        return bytes.lowerBound != 0 || range.total != bytes.upperBound + 1
     }
 
     /// The decoded form of the first bytes of a body, at most `most` bytes. These bytes are decoded again when they are

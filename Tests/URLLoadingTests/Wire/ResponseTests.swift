@@ -203,6 +203,44 @@ import URLLoading
         #expect(server.requests.map { $0.values(of: "Accept-Encoding") } == [["gzip"]])
     }
 
+    // ENC-8: the middle of a coded body begins no coding
+    @Test(
+        "a range of a coded body is delivered as it is, unless it is all of it",
+        arguments: [("4-9/", false), ("0-9/", false), ("0-27/", true), ("0-27/*", false), (nil, true)]
+            as [(String?, Bool)])
+    func aRangeOfACodedBody(range: String?, isDecoded: Bool) async throws {
+        let coded = CodedBodies.gzip("hello")
+        #expect(coded.count == 28)
+        let numbers = (range ?? "0-27/").prefix { $0 != "/" }.split(separator: "-").compactMap { Int($0) }
+        let (first, last) = (try #require(numbers.first), try #require(numbers.last))
+        let part = Array(coded[first...last])
+        let server = try ScriptedServer.answering { _ in
+            let response = CannedResponse.bytes(part, status: 206).with(field: "Content-Encoding", "gzip")
+            guard let range else { return response }
+            return response.with(field: "Content-Range", "bytes \(range)\(range.hasSuffix("*") ? "" : "28")")
+        }
+        defer { server.stop() }
+        let request = URLRequest(url: server.url()).with { $0.setValue("bytes=0-", forHTTPHeaderField: "Range") }
+        let session = URLSession { $0.urlCache = nil }
+        defer { session.invalidateAndCancel() }
+        let (data, received) = try await session.data(for: request)
+        #expect(Array(data) == (isDecoded ? Array("hello".utf8) : part))
+        #expect(received.expectedContentLength == (isDecoded ? -1 : Int64(part.count)))
+    }
+
+    // ENC-1, ENC-2
+    @Test("a request for a range wants it without a coding", arguments: [nil, "gzip"])
+    func aRequestForARange(own: String?) async throws {
+        let server = try ScriptedServer.answering(.text("part", status: 206))
+        defer { server.stop() }
+        let request = URLRequest(url: server.url()).with {
+            $0.setValue("bytes=0-3", forHTTPHeaderField: "Range")
+            $0.setValue(own, forHTTPHeaderField: "Accept-Encoding")
+        }
+        #expect(try await LoadRecorder.load(request) == [.response(206), .data("part"), .succeeded, .invalid])
+        #expect(server.requests.map { $0.values(of: "Accept-Encoding") } == [[own ?? "identity"]])
+    }
+
     // ENC-10: an empty body is empty in any coding
     @Test("an empty coded body") func anEmptyCodedBody() async throws {
         let server = try ScriptedServer.answering(CannedResponse.bytes([]).with(field: "Content-Encoding", "gzip"))
