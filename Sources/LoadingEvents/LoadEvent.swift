@@ -45,9 +45,10 @@ package struct LoadEvent: Sendable, Equatable, Codable {
         case failed(code: Int, decoded: Int64)
         case ended
 
-        // The events below are only traced, never stored.
+        // The events below are only traced, not stored.
 
-        /// The request of the following events. The URL is unredacted.
+        /// The request of the following events. The URL is unredacted. Stored for the requests of a resumed upload, which
+        /// are not the task's.
         case request(method: String, url: String)
         /// The cache decision: "serve", "revalidate", "load" or "fail".
         case cacheDecision(String, because: String)

@@ -19,7 +19,11 @@ extension HTTPLoad {
                 client?.load(self, isUpgradedTo: request.urlText)
             }
         }
-        log?.traceOnly(.request(method: request.method, url: request.urlText))
+        if uploading?.hasMadeFollowUp == true {
+            record(.request(method: request.method, url: request.urlText))
+        } else {
+            log?.traceOnly(.request(method: request.method, url: request.urlText))
+        }
         do { try environment.transportSecurity.check(request.url, request.urlText) } catch { return end(error) }
         machine.receive(.passed(.transportSecurity))
     }

@@ -183,7 +183,7 @@ package final class FTPSource: LoadSource, FTPConnectionObserver {
         connection.setPaused(isPaused)
         self.connection = connection
         // A proxy that was asked before may have been given up.
-        load?.setHeldUp(false)
+        load?.setIdleTimePaused(false)
         connection.start()
         if !isPaused { routeSelector?.startTimer() }
     }
@@ -253,12 +253,12 @@ package final class FTPSource: LoadSource, FTPConnectionObserver {
         guard case .tunnel(let challenge) = question.subject, let load,
             tunnelAuthentication?.takes(question, about: challenge) == true
         else { return false }
-        load.setHeldUp(true)
+        load.setIdleTimePaused(true)
         return true
     }
 
     package func ftpContinues() {
-        load?.setHeldUp(false)
+        load?.setIdleTimePaused(false)
         if control == .none, !isPaused { routeSelector?.startTimer() }
     }
 

@@ -25,7 +25,7 @@ final class UploadResumptionStage: LoopTimerTarget {
     /// Whether the current request is a follow-up request of the upload instead of the task's own.
     private(set) var isFollowUp = false
     /// Whether a follow-up request was made. From then on the body must not change.
-    private var hasMadeFollowUp = false
+    private(set) var hasMadeFollowUp = false
     /// How many bytes of the body the current request has sent.
     var sentBytes: Int64 = 0
     /// Whether the client is being asked about another origin.

@@ -6,6 +6,8 @@ package import LoadingEvents
 /// Values of events that did not happen are nil. Byte counts are on the wire unless stated otherwise.
 package struct TransactionRecord: Sendable {
     package var response: URLResponse?
+    /// The request, if it is one by which an upload resumes and not the task's own.
+    package var ownRequest: (method: String, url: String)?
 
     package var fetchStart: Date?
     package var domainLookupStart: Date?

@@ -33,6 +33,7 @@ extension URLSessionTaskMetrics {
                 fetchTime = event.time
                 record.resourceFetchType = .networkLoad
                 // A retry fetches the same request again.
+                if let last = transactions.last, last.fetch == requests { record.ownRequest = last.record.ownRequest }
                 transactions.append((requests, record))
             } else if !transactions.isEmpty {
                 transactions[transactions.count - 1].record.apply(event, clock)
@@ -41,18 +42,35 @@ extension URLSessionTaskMetrics {
         let start = clock.date(created)
         let end = max(start, clock.date(log.events.last?.time ?? created))
         self.init(
-            transactionMetrics: transactions.compactMap { fetch, record in
+            transactionMetrics: transactions.indices.compactMap { index in
+                let fetch = transactions[index].fetch
+                var record = transactions[index].record
                 guard fetches.indices.contains(fetch) else { return nil }
-                var record = record
+                // The response of a resumed upload is that of its last request.
+                let isFollowed =
+                    transactions.indices.contains(index + 1) && transactions[index + 1].fetch == fetch
+                    && transactions[index + 1].record.ownRequest != nil
                 // A transaction that failed has no response (MET-16).
                 let hasResponse =
                     record.responseHeaderBytesReceived != nil || record.resourceFetchType == .localCache
-                if hasResponse, !record.hasFailed {
+                if hasResponse, !record.hasFailed, !isFollowed {
                     record.response = fetches[fetch].response
                 }
-                return URLSessionTaskTransactionMetrics(request: fetches[fetch].request, record: record)
+                let request = fetches[fetch].request.resuming(record.ownRequest)
+                return URLSessionTaskTransactionMetrics(request: request, record: record)
             },
             taskInterval: DateInterval(start: start, end: end), redirectCount: redirects)
+    }
+}
+
+extension URLRequest {
+    /// The request by which an upload resumes, as far as it is known.
+    fileprivate func resuming(_ other: (method: String, url: String)?) -> URLRequest {
+        guard let other, let url = URL(string: other.url) else { return self }
+        var request = self
+        request.url = url
+        request.httpMethod = other.method
+        return request
     }
 }
 
@@ -85,6 +103,7 @@ extension TransactionRecord {
             negotiatedTLSCipherSuite = cipherSuite
         case .connectionAssigned(let facts): apply(facts)
         case .servedFromCache: resourceFetchType = .localCache
+        case .request(let method, let url): ownRequest = (method, url)
         case .requestStarted: requestStart = date
         case .messageHead(let head): apply(head)
         case .requestHeadSent(let bytes): requestHeaderBytesSent = (requestHeaderBytesSent ?? 0) + bytes
@@ -109,7 +128,7 @@ extension TransactionRecord {
         case .failed(_, let decoded):
             hasFailed = true
             responseBodyBytesAfterDecoding = decoded
-        case .fetchStarted, .waitingForConnectivity, .informationalResponse, .ended, .request, .cacheDecision,
+        case .fetchStarted, .waitingForConnectivity, .informationalResponse, .ended, .cacheDecision,
             .cookiesSent, .cookiesReceived, .cookieDecision, .challenge, .challengeAnswered, .serverTrust, .taskFailed,
             .taskEnded, .webSocketOpened, .webSocketClosed, .webSocketMessage, .webSocketPing, .webSocketCloses:
             break

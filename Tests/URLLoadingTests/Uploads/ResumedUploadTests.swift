@@ -114,6 +114,12 @@ import URLLoading
         let first = try #require(setting.server.scripted.requests.first)
         #expect(first["Upload-Length"] == (kind == .stream ? nil : "\(Self.size)"))
         #expect(first["Upload-Complete"] == "?1")
+        // MET-1: each request is one of the metrics, and the task's response is that of the last
+        let transactions = try #require(setting.delegate.metrics.events.first).transactionMetrics
+        let names = transactions.map { "\($0.request.httpMethod ?? "") \($0.request.url?.path ?? "")" }
+        #expect(
+            names == setting.server.requests.map { $0.split(separator: " ").prefix(2).joined(separator: " ") })
+        #expect(transactions.map { $0.response != nil } == transactions.indices.map { $0 == transactions.count - 1 })
     }
 
     // CACHE-19: whichever request it was that succeeded
