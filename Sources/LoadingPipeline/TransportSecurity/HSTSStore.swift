@@ -29,6 +29,10 @@ package final class HSTSStore: @unchecked Sendable {
     /// The hosts removed until then; nil when no records are pending.
     private var removed: RemovedHosts?
     private var onLookup: (@Sendable () -> Void)?
+    /// Looks for changes of other processes.
+    private var lookForChanges: (@Sendable () -> Void)?
+    /// The time of the last lookup.
+    private let lastLookup = Atomic<Int64>(.min)
 
     private struct RemovedHosts {
         static let mostHosts = 10_000
@@ -62,6 +66,10 @@ package final class HSTSStore: @unchecked Sendable {
         if isAwaiting.load(ordering: .relaxed) { lock.withLock { onLookup }?() }
         if isEmpty.load(ordering: .acquiring) { return false }
         let now = clock()
+        if lastLookup.load(ordering: .relaxed) != now {
+            lastLookup.store(now, ordering: .relaxed)
+            lock.withLock { lookForChanges }?()
+        }
         return lock.withLock { hosts.covers(host, at: now) }
     }
 
@@ -99,6 +107,20 @@ package final class HSTSStore: @unchecked Sendable {
         suffixes.waitUntilLoaded(for: records.map(\.host))
         let now = clock()
         return change { hosts in (records.map { hosts.insert($0, at: now) }, []) }
+    }
+
+    /// Sets a function that looks for changes of other processes. It is called on a loop at lookups, if there are hosts,
+    /// at most once a second.
+    package func watch(_ lookForChanges: @escaping @Sendable () -> Void) {
+        lock.withLock { self.lookForChanges = lookForChanges }
+    }
+
+    /// Removes hosts that another process has removed from the copy. The follower is not notified.
+    package func forget(_ names: [String]) {
+        change { hosts in
+            for name in names { _ = hosts.remove(name) }
+            return ((), [])
+        }
     }
 
     /// Announces that the records of earlier processes are pending.

@@ -1,3 +1,4 @@
+internal import LoadingEvents
 package import LoadingPipeline
 internal import LoadingSemantics
 package import LoadingStorage
@@ -5,12 +6,29 @@ package import LoadingStorage
 /// The HSTS hosts on disk (TLS-7).
 ///
 /// The file is read on the thread that creates the first session that is not ephemeral, because loads query the store
-/// on their loop. If reading fails, it is repeated while loads query the store. Changes of other processes are read at
-/// the next start of this process.
+/// on their loop. If reading fails, it is repeated while loads query the store. Changes of other processes are read while
+/// loads query a store that has hosts.
 package final class HSTSCopy: FlushedStore {
     static let shared = HSTSCopy(in: .applicationData)
 
     private let records: PersistentRecords<Hosts>
+    private let seen = Seen()
+
+    /// The records at the last look for changes of other processes.
+    private final class Seen: @unchecked Sendable {
+        // Sendable because `records` is guarded by `lock`.
+        private let lock = Lock()
+        private var records: [String: HSTSRecord] = [:]
+
+        /// Returns the records before, by host.
+        func replace(with new: [HSTSRecord]) -> [String: HSTSRecord] {
+            let new = Dictionary(new.map { ($0.host, $0) }) { $1 }
+            return lock.withLock {
+                defer { records = new }
+                return records
+            }
+        }
+    }
 
     /// The desired contents of the file.
     private struct Hosts: RecordMemory {
@@ -38,15 +56,26 @@ package final class HSTSCopy: FlushedStore {
     /// file.
     package func follow(_ store: HSTSStore) {
         let known = all
+        _ = seen.replace(with: known)
         forgetRefused(zip(known, store.insert(known)))
-        if !records.isAllKnown {
-            records.onExternalChange { [weak self, weak store] in
-                if let self, let store { forgetRefused(store.complete(with: all)) }
-            }
-            // `isLoaded` starts another attempt to read the file.
-            store.awaitRecords { [records] in _ = records.isLoaded }
+        records.onExternalChange { [weak self, weak store] in
+            if let self, let store { adoptChanges(in: store) }
         }
+        // `isLoaded` starts a look at the file, or another attempt to read it.
+        store.watch { [records] in _ = records.isLoaded }
+        if !records.isAllKnown { store.awaitRecords { [records] in _ = records.isLoaded } }
         store.onChange { [self] change in note(change) }
+    }
+
+    /// Applies what other processes have changed.
+    private func adoptChanges(in store: HSTSStore) {
+        let records = all
+        let before = seen.replace(with: records)
+        if store.isAwaitingRecords { return forgetRefused(store.complete(with: records)) }
+        let hosts = Set(records.map(\.host))
+        store.forget(before.keys.filter { !hosts.contains($0) })
+        let changed = records.filter { before[$0.host] != $0 }
+        forgetRefused(zip(changed, store.insert(changed)))
     }
 
     private var all: [HSTSRecord] { records.read { Array($0.all.values) } }

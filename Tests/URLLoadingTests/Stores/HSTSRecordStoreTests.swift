@@ -76,4 +76,27 @@ import Testing
         await withCheckedContinuation { continuation in copy.flush { continuation.resume() } }
         #expect(recordStore.hosts == ["new.example"])
     }
+
+    // TLS-7, S-89
+    @Test("what another process removes or stores is known while the program runs") func changedByOthers() async throws
+    {
+        let recordStore = ScriptedRecordStore("kept.example", "removed.example")
+        let now = Watched<Int64>(500)
+        let store = HSTSStore(suffixes: .topLevelDomains, preload: HSTSPreload(), clock: { now.current })
+        let copy = HSTSCopy(checkInterval: 0, recordStore: { recordStore })
+        copy.follow(store)
+        #expect(store.covers("removed.example"))
+        recordStore.removeFromOtherProcess("removed.example")
+        recordStore.storeFromOtherProcess("new.example")
+        // To ask is all that loads do, and there is a look in each second.
+        try await eventually {
+            now.withValue { $0 = $0 == 500 ? 501 : 500 }
+            return !store.covers("removed.example") && store.covers("new.example")
+        }
+        #expect(store.covers("kept.example"))
+        // What the server says again is stored again.
+        try note("max-age=100", of: "removed.example", in: store)
+        await withCheckedContinuation { continuation in copy.flush { continuation.resume() } }
+        #expect(recordStore.hosts == ["kept.example", "new.example", "removed.example"])
+    }
 }

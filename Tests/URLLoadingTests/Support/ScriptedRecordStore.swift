@@ -53,6 +53,14 @@ final class ScriptedRecordStore<Record: NamedRecord>: RecordStore, Sendable {
         }
     }
 
+    /// Simulates that another process removes a record.
+    func removeFromOtherProcess(_ identity: Record.Identity) {
+        state.withValue {
+            $0.kept[identity] = nil
+            $0.hasExternalChanges = true
+        }
+    }
+
     /// Sets a function that is called for each change, on the store's thread.
     func onApply(_ body: (@Sendable () -> Void)?) { state.withValue { $0.whenApplied = body } }
 
