@@ -292,12 +292,13 @@ struct PACScriptTests {
     }
 
     // PROXY-1, PROXY-7, MISC-17
-    @Test("FTP by the next way where the first leads nowhere") func nextWayOfFTP() async throws {
+    @Test("FTP by the next way where the first leads nowhere", arguments: ["SOCKS5", "PROXY"])
+    func nextWayOfFTP(kind: String) async throws {
         var options = FTPServer.Options()
         options.files = ["/a.txt": Array("here".utf8)]
         let server = try FTPServer(options)
         defer { server.stop() }
-        let session = session(script: "function FindProxyForURL() { return 'SOCKS5 127.0.0.1:1; DIRECT' }")
+        let session = session(script: "function FindProxyForURL() { return '\(kind) 127.0.0.1:1; DIRECT' }")
         defer { session.invalidateAndCancel() }
         let url = try #require(URL(string: "ftp://localhost:\(server.port)/a.txt"))
         #expect(String(decoding: try await session.data(from: url).0, as: UTF8.self) == "here")
