@@ -34,6 +34,9 @@ package final class FTPSource: LoadSource, FTPConnectionObserver {
     /// A response that waits for the first bytes, which determine its type.
     private var heldResponse: SourceResponse?
     private var transfer: FTPTransfer?
+    /// Whether the file was modified so short a time ago that it may change once more within the same second, which its
+    /// time would not show.
+    private var isJustModified = false
 
     /// How many credentials of the delegate or the storage may be refused in one load.
     private static let mostLogins = 64
@@ -141,7 +144,7 @@ package final class FTPSource: LoadSource, FTPConnectionObserver {
     }
 
     package func resumePoint(ofFile name: String, delivered: Int64) -> DownloadResumePoint? {
-        guard isDownload, let transfer, let size = transfer.size, let time = transfer.modificationTime,
+        guard isDownload, !isJustModified, let transfer, let size = transfer.size, let time = transfer.modificationTime,
             delivered <= size - transfer.offset
         else { return nil }
         return DownloadResumePoint(
@@ -318,6 +321,11 @@ package final class FTPSource: LoadSource, FTPConnectionObserver {
     package func ftpBegins(_ transfer: FTPTransfer) {
         guard let load else { return }
         self.transfer = transfer
+        let second = TimeLimits.seconds(1)
+        let now = environment.loop.clock.wallNow / second
+        let modified = transfer.modificationTime.flatMap { FTPTime.seconds($0) }
+        // The server's clock may be ahead.
+        isJustModified = modified.map { abs(now - $0) < environment.loop.limits.freshFile / second } ?? false
         if case .given(let credential) = attempt {
             if credential.isKept { environment.authentication.remember(login: credential, in: space) }
             load.store(credential, for: space, in: environment)

@@ -27,7 +27,12 @@ package final class VsftpdServer: Sendable {
     ) throws {
         let executable = try ServerFarm.Part.vsftpd.requireExecutable()
         directory = try TemporaryDirectory()
-        for (name, bytes) in files { try directory.write(bytes, to: "files/\(name)") }
+        for (name, bytes) in files {
+            let file = try directory.write(bytes, to: "files/\(name)")
+            // A file that has just been modified gives no resume data.
+            let past = Date(timeIntervalSinceNow: -3600)
+            try FileManager.default.setAttributes([.modificationDate: past], ofItemAtPath: file.path)
+        }
         for folder in ["files", "empty"] {
             try FileManager.default.createDirectory(at: directory.file(folder), withIntermediateDirectories: true)
         }

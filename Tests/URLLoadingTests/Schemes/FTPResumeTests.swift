@@ -10,13 +10,14 @@ import URLLoading
 
     /// A server whose first transfer stops in the middle. `scriptedReply` determines the later replies.
     private func server(
-        user: Bool = false, first: FTPServer.Reply = .stall(half),
+        user: Bool = false, first: FTPServer.Reply = .stall(half), modified: String? = nil,
         _ scriptedReply: @escaping @Sendable (FTPServer.Command) -> FTPServer.Reply? = { _ in nil }
     ) throws -> FTPServer {
         let isFirst = Watched(true)
         var options = FTPServer.Options()
         options.files = ["/d/f.bin": Self.whole]
         if user { options.users = ["ann": "s3cret"] }
+        if let modified { options.modificationTime = modified }
         options.scriptedReply = { command in
             if command.verb == "RETR",
                 isFirst.withValue({ isFirst in
@@ -78,6 +79,21 @@ import URLLoading
             ])
         #expect(content == [Data(Self.whole)])
         #expect(server.commands(on: 1).contains("REST \(Self.half)"))
+    }
+
+    // RES-1, RES-3: it may change once more within that second
+    @Test(
+        "a file that has just been modified gives no resume data",
+        arguments: [(-10, false), (10, false), (-3600, true), (3600, true)] as [(Double, Bool)])
+    func justModified(seconds: Double, isResumable: Bool) async throws {
+        let format = DateFormatter()
+        format.locale = Locale(identifier: "en_US_POSIX")
+        format.timeZone = TimeZone(secondsFromGMT: 0)
+        format.dateFormat = "yyyyMMddHHmmss"
+        let server = try server(modified: format.string(from: Date(timeIntervalSinceNow: seconds)))
+        defer { server.stop() }
+        let data = try await stop(server)
+        #expect((data != nil) == isResumable)
     }
 
     // RES-5 to RES-7: another size, another time, or a server that cannot
