@@ -170,6 +170,17 @@ int cll_exchange_files(const char *one, const char *other) {
     return renameat2(AT_FDCWD, one, AT_FDCWD, other, RENAME_EXCHANGE);
 }
 
+int cll_mark_in_use(int descriptor) {
+    struct flock all = { .l_type = F_RDLCK, .l_whence = SEEK_SET };
+    return fcntl(descriptor, F_OFD_SETLK, &all);
+}
+
+int cll_is_in_use(int descriptor) {
+    struct flock all = { .l_type = F_WRLCK, .l_whence = SEEK_SET };
+    if (fcntl(descriptor, F_OFD_GETLK, &all) != 0) return -1;
+    return all.l_type != F_UNLCK;
+}
+
 int cll_make_file(char *path, int suffix_length) { return mkostemps(path, suffix_length, O_CLOEXEC); }
 
 int cll_open_place(const char *path) { return open(path, O_PATH | O_NOFOLLOW | O_CLOEXEC); }

@@ -8,8 +8,8 @@ internal import LoadingStorage
 /// journal has them.
 ///
 /// The program's library appends, and removes what the journal has. The service reads the file when no program is
-/// attached. A lock (`flock`) shows that a session object has the file, because its process may end at any time. Each
-/// entry has its length, its number, a checksum and a `ServiceCommand`. What follows a torn entry is ignored.
+/// attached. A lock on the file shows that a session object has it, because its process may end at any time. Each entry
+/// has its length, its number, a checksum and a `ServiceCommand`. What follows a torn entry is ignored.
 package final class CommandSpool {
     private let path: String
     private var descriptor: Int32
@@ -45,7 +45,7 @@ package final class CommandSpool {
         // From here on `deinit` closes the file, also when this throws.
         guard descriptor >= 0 else { throw Failure(code: cll_errno()) }
         try Self.check(descriptor)
-        Self.mark(descriptor)
+        _ = cll_mark_in_use(descriptor)
         let bytes = Self.bytes(of: descriptor)
         let end = Self.parse(bytes).end
         size = bytes.count
@@ -62,19 +62,19 @@ package final class CommandSpool {
         }
     }
 
-    /// Tells that an object has the file, until it is closed.
-    private static func mark(_ descriptor: Int32) { flock(descriptor, LOCK_SH | LOCK_NB) }
-
     /// Whether a session object has the file, also if that cannot be found out.
     package static func isInUse(at path: String) -> Bool {
-        let descriptor = open(path, O_RDWR | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK)
+        let descriptor = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK)
         guard descriptor >= 0 else { return cll_errno() != ENOENT }
         defer { close(descriptor) }
-        return flock(descriptor, LOCK_EX | LOCK_NB) != 0
+        // An object that goes on in another file removes this one before it closes it.
+        return cll_is_in_use(descriptor) != 0 || isRemoved(descriptor)
     }
 
     /// Whether the file has no name any more.
-    package var isRemoved: Bool {
+    package var isRemoved: Bool { Self.isRemoved(descriptor) }
+
+    private static func isRemoved(_ descriptor: Int32) -> Bool {
         var status = stat()
         return fstat(descriptor, &status) == 0 && status.st_nlink == 0
     }
@@ -129,7 +129,7 @@ package final class CommandSpool {
         let name = path + "+new"
         let new = open(name, O_RDWR | O_CREAT | O_TRUNC | O_APPEND | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK, 0o600)
         guard new >= 0 else { return }
-        Self.mark(new)
+        _ = cll_mark_in_use(new)
         // A file that has lost its name must not get it back.
         guard (try? Self.check(new)) != nil, copy(from: start, to: new), cll_exchange_files(name, path) == 0 else {
             close(new)

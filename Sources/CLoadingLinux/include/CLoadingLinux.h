@@ -386,6 +386,10 @@ int cll_clone_file(int to, int from);
 ssize_t cll_copy_range(int from, int to, size_t count);
 // Exchanges the files of two names. -1 with errno if one is missing, or if the file system cannot.
 int cll_exchange_files(const char *one, const char *other);
+// Marks the file as in use, until this descriptor and its copies are closed, those of forked processes too. (F_OFD_SETLK)
+int cll_mark_in_use(int descriptor);
+// Whether another descriptor marks the file as in use; -1 with errno if that is unknown. Prevents nobody from doing so.
+int cll_is_in_use(int descriptor);
 // mkostemps with O_CLOEXEC.
 int cll_make_file(char *path, int suffix_length);
 // A descriptor that stands for what has that name, be it a link, and reads nothing of it. Closing one leaves the locks of

@@ -157,6 +157,40 @@ struct CommandSpoolTests {
         }
     }
 
+    // BG-2: the service looks at any time
+    @Test("who looks whether a file is in use disturbs no object, and finds one that goes on in another file")
+    func inUseMeanwhile() async throws {
+        let folder = try TemporaryDirectory()
+        let (path, otherPath) = (folder.path + "/spool", folder.path + "/other")
+        let first = try CommandSpool(path: path, smallestReplacement: 0)
+        let isOver = Watched(false)
+        let misses = Task.detached {
+            var count = 0
+            while !isOver.current {
+                if !CommandSpool.isInUse(at: path) { count += 1 }
+                _ = CommandSpool.isInUse(at: otherPath)
+            }
+            return count
+        }
+        defer { isOver.withValue { $0 = true } }
+        var number: UInt64 = 0
+        var missed = 0
+        for _ in 0..<500 {
+            for _ in 0..<10 {
+                number += 1
+                try first.append(Self.encoded(0...0), from: number)
+            }
+            first.committed(number - 1)
+            let other = try CommandSpool(path: otherPath)
+            if !CommandSpool.isInUse(at: otherPath) { missed += 1 }
+            withExtendedLifetime(other) {}
+        }
+        isOver.withValue { $0 = true }
+        #expect(missed == 0)
+        #expect(await misses.value == 0)
+        withExtendedLifetime(first) {}
+    }
+
     @Test("no other file is opened") func links() throws {
         let folder = try TemporaryDirectory()
         let target = try folder.write("mine", to: "target")
