@@ -228,7 +228,7 @@ extension HTTPLoad: AuthenticatorOwner {
         noteActivity()
         if let digest { serverAuthenticator?.take(digest) }
         passCacheDecision()
-        advance()
+        advanceAfterWait()
     }
 
     /// Adds the user's credentials to a request.

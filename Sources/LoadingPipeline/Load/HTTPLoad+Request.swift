@@ -68,7 +68,8 @@ extension HTTPLoad {
         withBody { [weak self] body in
             guard let self, passes(.requestBody) else { return }
             prepared?.body = body
-            advance()
+            // The file was looked at on a disk.
+            if case .file = request.body { advanceAfterWait() } else { advance() }
         }
     }
 

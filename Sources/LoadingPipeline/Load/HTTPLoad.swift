@@ -143,7 +143,7 @@ package final class HTTPLoad: Load, LoopTimerTarget {
         exchange?.setSuspended(false)
         if machine.stage == .mediaType { deliverResponse(startingWith: sink.startOfBacklog(most: Self.lookAhead)) }
         flow()
-        advance()
+        advanceAfterWait()
     }
 
     package func cancel(_ error: LoadError) {

@@ -162,6 +162,45 @@ import URLLoading
         #expect(cookies.asked.events == ["http", "https"])
     }
 
+    // TLS-7, RFC 6797 §8.3
+    @Test("a request that is suspended before it is sent, while its host becomes known, is secure")
+    func aHostThatBecomesKnownDuringASuspension() async throws {
+        /// Suspends the first task before it has its cookies.
+        final class Cookies: HTTPCookieStorage, @unchecked Sendable {
+            let answered = Signal("the suspended task has its cookies")
+
+            override func getCookiesFor(
+                _ task: URLSessionTask, completionHandler: @escaping @Sendable ([HTTPCookie]?) -> Void
+            ) {
+                let isFirst = task.currentRequest?.url?.scheme == "http"
+                if isFirst { task.suspend() }
+                completionHandler(nil)
+                if isFirst { answered.fire() }
+            }
+        }
+        let server = try server()
+        defer { server.stop() }
+        let (cookies, hosts) = (Cookies(), HSTSStore(suffixes: .topLevelDomains, preload: HSTSPreload()))
+        let session = URLSession {
+            $0.httpCookieStorage = cookies
+            $0.hsts = hosts
+        }
+        defer { session.invalidateAndCancel() }
+        let ended = Signal("the end")
+        let task = session.dataTask(with: try url(server, scheme: "http")) { _, _, _ in ended.fire() }
+        task.resume()
+        try await cookies.answered.wait()
+        // What was posted to the loop before has been done when this one ends.
+        _ = try await session.data(from: url(server, "/other"))
+        hosts.note(
+            HTTPFields([("Strict-Transport-Security", "max-age=1000")]), from: try HTTPURL("https://localhost/"),
+            isTrusted: true)
+        task.resume()
+        try await ended.wait()
+        #expect(task.error == nil)
+        #expect(try task.response?.url == url(server))
+    }
+
     // RFC 6797 §8.1: any response counts, whatever its status
     @Test("which responses set HSTS", arguments: ["/", "/missing", "/redirect"])
     func whichResponsesSetHSTS(path: String) async throws {
