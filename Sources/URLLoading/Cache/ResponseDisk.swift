@@ -126,21 +126,24 @@ final class ResponseDisk: FlushedStore {
         return now.tv_sec
     }
 
-    /// Whether no lookup has been answered for so long that loads wait for none. This also bounds their number.
+    /// Whether no lookup has been answered for so long that loads which the server can answer wait for none. This also
+    /// bounds their number.
     var isStalled: Bool {
-        waitingLookups.load(ordering: .relaxed) > 0
+        waitingLookups.load(ordering: .acquiring) > 0
             && Self.now - lastAnswer.load(ordering: .relaxed)
                 >= Int(TimeLimits.standard.cacheLookup / TimeLimits.seconds(1))
     }
 
     func find(_ key: CacheKey, _ answer: @escaping Answer) {
-        if waitingLookups.add(1, ordering: .relaxed).oldValue == 0 { lastAnswer.store(Self.now, ordering: .relaxed) }
+        // Before it counts: the disk is not stalled because none was asked for long.
+        if waitingLookups.load(ordering: .relaxed) == 0 { lastAnswer.store(Self.now, ordering: .relaxed) }
+        waitingLookups.add(1, ordering: .releasing)
         perform { [self] archive in
             let seen = changesOfOthers
             let found = response(for: key, in: archive)
             answer(found)
             lastAnswer.store(Self.now, ordering: .relaxed)
-            waitingLookups.subtract(1, ordering: .relaxed)
+            waitingLookups.subtract(1, ordering: .releasing)
             if keys.noteLookup(isVain: found == nil, in: archive) { seenChanges.store(seen, ordering: .relaxed) }
         }
     }

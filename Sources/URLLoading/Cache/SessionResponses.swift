@@ -30,11 +30,10 @@ final class SessionResponses: ResponseStore {
                 // With a policy that forbids loading, nothing else can answer.
                 let mayLoad = load.request.cachePolicy != .returnCacheDataDontLoad
                 let unknown = CacheContents(entry: nil, limit: limit, isLookedUp: false, changeCount: count)
+                if mayLoad, disk.isStalled { return .now(unknown) }
                 let lookup = load.makeContentsLookup(orElse: mayLoad ? unknown : nil)
                 cache.lookUp(key, on: disk) { lookup.answer(CacheContents($0, limit: limit, changeCount: count)) }
                 return .later
-            case .unknown:
-                return .now(CacheContents(entry: nil, limit: limit, isLookedUp: false, changeCount: count))
             }
         }
         guard let object = task.dataTask else { return .now(nil) }

@@ -342,8 +342,6 @@ extension URLCache {
         case found(CachedURLResponse)
         /// It can be looked up there.
         case onDisk(CacheKey, ResponseDisk)
-        /// The disk may hold one, and does not answer.
-        case unknown
         case none
     }
 
@@ -363,7 +361,7 @@ extension URLCache {
             return (.found(found), limit, count)
         }
         if let disk, onDisk == .outdated || onDisk == .listed && disk.mayHold(key) {
-            return (disk.isStalled ? .unknown : .onDisk(key, disk), limit, count)
+            return (.onDisk(key, disk), limit, count)
         }
         return (.none, limit, count)
     }
