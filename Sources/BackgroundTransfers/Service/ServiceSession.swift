@@ -39,6 +39,8 @@ final class ServiceSession {
     }
 
     var reference: SessionReference { record.reference }
+    /// Whether its program knows challenges for client certificates.
+    var givesIdentities: Bool { record.description.givesIdentities == true }
 
     /// The pool and the stores of the transfers that start now.
     var environment: LoadingEnvironment {
@@ -180,6 +182,7 @@ final class ServiceSession {
         if !description.hasSameEnvironment(as: record.description) { changeEnvironment() }
         record.description = description
         record.lastUsed = service.now
+        if !givesIdentities { transfers.values.forEach { $0.declineIdentity() } }
         service.commits.save(self)
         // The journal must not name a spool that is gone.
         service.commits.afterSuccess(reference) { [self] in

@@ -146,6 +146,12 @@ final class ServiceTransfer {
         load?.answer(answer)
     }
 
+    /// No program is asked for its certificate any more: the handshake goes on without one (AUTH-31).
+    func declineIdentity() {
+        guard let challenge, challenge.scheme == .clientCertificate else { return }
+        answer(TransferAnswer(to: challenge.identifier, decision: .defaultHandling))
+    }
+
     // MARK: Actions
 
     private func perform(_ action: TransferMachine.Action) {
@@ -251,6 +257,10 @@ final class ServiceTransfer {
         case .challenge(let challenge):
             self.challenge = challenge
             count()
+            if !session.givesIdentities, challenge.scheme == .clientCertificate {
+                // Since the load began, a program was attached that does not know such challenges.
+                return service.loop.runLater { [weak self] in self?.declineIdentity() }
+            }
             tell(report.event)
             // It may wait for days, and others need the place.
             service.setWaits(self, true)

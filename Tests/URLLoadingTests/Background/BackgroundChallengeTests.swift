@@ -152,10 +152,14 @@ import URLLoading
         }
     }
 
-    private func attach(_ owner: UInt64) throws -> BackgroundPeer {
+    /// - Parameter givesIdentities: If it is asked about server trust and client certificates. Nil in earlier versions.
+    private func attach(
+        _ owner: UInt64, asksServerTrust: Bool = false, givesIdentities: Bool? = nil
+    ) throws -> BackgroundPeer {
         let peer = BackgroundPeer(try service.connect().get())
         var description = SessionDescription(identifier: "test")
         (description.owner, description.hasStoredCredentials) = (owner, false)
+        (description.asksServerTrust, description.givesIdentities) = (asksServerTrust, givesIdentities)
         try peer.send(.hello(ServiceHello(application: "app")), .attach(description, again: nil))
         return peer
     }
@@ -187,6 +191,40 @@ import URLLoading
             .answer(task: 1, TransferAnswer(to: new.identifier, decision: credential)))
         let notices = try second.notices { if case .ended = $0 { true } else { false } }
         guard case .ended(1, let end)? = notices.last else { throw BackgroundPeer.Unexpected() }
+        #expect(end.outcome.code == nil && end.head?.status == 200)
+        second.close()
+        service.stop()
+    }
+
+    // AUTH-31, BG-5: it could not read the challenge
+    @Test("a program with an earlier version is not asked for its certificate") func earlierVersion() async throws {
+        let authority = try TestCertificateAuthority(.authority("Client Root"))
+        let server = try ScriptedServer.answering(
+            .text("secret"),
+            tls: try TrustedAuthority.server().with { $0.clientCertificate = .asked(trusting: [authority.root]) })
+        defer { server.stop() }
+        /// Answers challenges by default, up to one for a certificate or the end.
+        func last(_ peer: BackgroundPeer) throws -> ServiceNotice? {
+            while true {
+                let notices = try peer.notices {
+                    if case .ended = $0 { true } else { Self.challenge(in: $0) != nil }
+                }
+                guard let notice = notices.last, let challenge = Self.challenge(in: notice),
+                    challenge.scheme != .clientCertificate
+                else { return notices.last }
+                try peer.send(
+                    .answer(task: 1, TransferAnswer(to: challenge.identifier, decision: .defaultHandling)))
+            }
+        }
+        let first = try attach(1, asksServerTrust: true, givesIdentities: true)
+        _ = try first.notices { $0 == .replayed }
+        let request = TransferRequest(url: server.url(host: "localhost").absoluteString, folder: "")
+        try first.send(
+            .create(TransferDescription(task: 1, kind: .download, request: request)), .resume(task: 1))
+        #expect(try last(first).flatMap { Self.challenge(in: $0) }?.scheme == .clientCertificate)
+        first.close()
+        let second = try attach(2, asksServerTrust: true)
+        guard case .ended(1, let end)? = try last(second) else { throw BackgroundPeer.Unexpected() }
         #expect(end.outcome.code == nil && end.head?.status == 200)
         second.close()
         service.stop()
