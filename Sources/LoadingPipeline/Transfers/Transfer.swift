@@ -145,7 +145,11 @@ package final class Transfer: LoadClient {
     package func loadIsWaitingForConnectivity(_ load: any Load) { tell(.waitingForConnectivity) }
     /// The next attempt is made by the owner, who lets other transfers run meanwhile (BG-8).
     package var waitsForRouteToServer: Bool { false }
-    package func load(_ load: any Load, isUpgradedTo url: String) { tell(.upgraded(url: url)) }
+
+    package func load(_ load: any Load, isUpgradedTo url: String) {
+        redirects?.url = url
+        tell(.upgraded(url: url))
+    }
 
     package func load(_ load: any Load, didReceive response: LoadResponse) -> ClientAnswer<Void> {
         let offset = response.resumedOffset ?? 0

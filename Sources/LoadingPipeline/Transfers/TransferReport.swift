@@ -63,7 +63,7 @@ package struct TransferHead: Codable, Equatable, Sendable {
 
 /// What redirects have made of a request.
 package struct RedirectChanges: Codable, Equatable, Sendable {
-    /// The target of the last one.
+    /// The target of the last one, as it was loaded: perhaps upgraded to a secure URL (TLS-7).
     package var url: String
     package var method: String
     package var hasBody: Bool

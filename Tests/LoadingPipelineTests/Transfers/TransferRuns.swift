@@ -15,6 +15,7 @@ final class TransferRuns: @unchecked Sendable {
     let cookies = MemoryCookieStore()
     let credentials = MemoryCredentialStore()
     let responses = MemoryResponseStore()
+    let hosts = HSTSStore(suffixes: .topLevelDomains)
     private let pool: ConnectionPool
     private let environment: LoadingEnvironment
 
@@ -23,7 +24,7 @@ final class TransferRuns: @unchecked Sendable {
         pool = ConnectionPool(loop: loop, security: ConnectionSecurity(TLSConfiguration()), maximumPerHost: 2)
         environment = LoadingEnvironment(
             loop: loop, pool: pool,
-            transportSecurity: TransportSecurityStage(hosts: HSTSStore(suffixes: .topLevelDomains), rules: nil),
+            transportSecurity: TransportSecurityStage(hosts: hosts, rules: nil),
             proxies: nil, clearDefaults: HTTPFields(), secureDefaults: HTTPFields())
         environment.cookies = cookies
         environment.credentials = credentials

@@ -93,6 +93,36 @@ import Testing
         #expect(changes.dropFirst().allSatisfy { $0.droppedFields == ["Authorization", "Content-Type"] })
     }
 
+    // BG-4, TLS-7: what the program shows is what was sent
+    @Test("a redirect to a host that is loaded securely") func upgradedRedirect() async throws {
+        let target = try ScriptedServer.answering(
+            .text("there"), tls: TLSServerOptions(TestIdentity.selfSigned(.localhost)))
+        defer { target.stop() }
+        let server = try ScriptedServer.answering { _ in .redirect(to: "http://localhost:\(target.port)/b") }
+        defer { server.stop() }
+        let runs = try TransferRuns()
+        defer { runs.end() }
+        runs.hosts.note(
+            HTTPFields([("Strict-Transport-Security", "max-age=1000")]), from: try HTTPURL("https://localhost/"),
+            isTrusted: true)
+        var request = runs.request(server.url("/a", host: "127.0.0.1"))
+        request.asksServerTrust = true
+        let run = runs.begin(request)
+        let reports = try await run.reports.waitUntil("the challenge") {
+            if case .challenge? = $0.last?.event { true } else { false }
+        }
+        guard case .challenge(let challenge)? = reports.last?.event else { return }
+        runs.loop.post {
+            run.transfer?.answer(TransferAnswer(to: challenge.identifier, decision: .trust(isEvaluated: true)))
+        }
+        _ = try await run.outcome()
+        let heads = run.reports.events.compactMap { report -> TransferHead? in
+            if case .response(let head, _, _) = report.event { head } else { nil }
+        }
+        #expect(heads.map(\.url) == [target.url("/b", host: "localhost").absoluteString])
+        #expect(heads.map(\.redirects?.url) == heads.map(\.url))
+    }
+
     // BG-9
     @Test("an error status is a result") func status() async throws {
         let server = try ScriptedServer.answering(.text("broken", status: 500))
