@@ -21,9 +21,9 @@ package final class TransferService {
     let folders: ServiceFolders
     let makeEnvironment: MakeEnvironment
     let commits: CommitQueue
-    let keeper = FileKeeper(named: "urlsessiond-files")
+    let keeper = FileKeeper(named: "url-files")
     /// For the bodies of uploads, which programs may have written just before.
-    let bodies = FileKeeper(named: "urlsessiond-bodies")
+    let bodies = FileKeeper(named: "url-bodies")
     let launcher: ProgramLauncher
     /// The path of the executable.
     let program: String
