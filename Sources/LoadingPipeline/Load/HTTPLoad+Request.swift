@@ -169,10 +169,16 @@ extension HTTPLoad {
         exchange = nil
     }
 
-    /// The exchange has ended without a result while the load was suspended. `resume` starts another.
+    /// The exchange has ended without a result. Another one follows, if the load is suspended after `resume`.
     func exchangeWaits() {
         exchange = nil
         giveUpExchange()
+    }
+
+    /// The exchange has ended without a result, because its host requires secure connections now.
+    func exchangeBecomesSecure() {
+        exchangeWaits()
+        advance()
     }
 
     var isSuspended: Bool { machine.isSuspended }

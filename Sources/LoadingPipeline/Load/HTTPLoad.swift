@@ -239,15 +239,23 @@ package final class HTTPLoad: Load, LoopTimerTarget {
         }
     }
 
-    /// Runs the stages after one that had to wait (RFC 6797 §8.3).
+    /// Runs the stages after one that had to wait.
     func advanceAfterWait() {
-        var upgraded = request
-        if environment.transportSecurity.upgrade(&upgraded), machine.receive(.becomesSecure) {
+        if mustBecomeSecure, machine.receive(.becomesSecure) {
             cookies = nil
             cache.begin()
         }
         advance()
     }
+
+    /// Whether the host has become one that requires secure connections (RFC 6797 §8.3).
+    private var mustBecomeSecure: Bool {
+        var upgraded = request
+        return environment.transportSecurity.upgrade(&upgraded)
+    }
+
+    /// Whether the request of the exchange, which is not being sent, has to be prepared anew for that reason.
+    var exchangeMustBecomeSecure: Bool { machine.stage == .exchange && mustBecomeSecure }
 
     /// Completes a stage that had to wait. False if the load is no longer at this stage.
     func passes(_ stage: LoadMachine.Stage) -> Bool {

@@ -51,6 +51,7 @@ extension ExchangeStage {
         record(.fetchStarted(.retry))
         if isUnprocessed { load.exchangeWasNotProcessed() } else { load.noteActivity() }
         if waitsWhileSuspended() { return }
+        if load.exchangeMustBecomeSecure { return becomeSecure(load) }
         renewAuthentication(of: load)
         if isBodyWhole { return start(onNewConnection: true) }
         guard load.request.body.isReplayable else {

@@ -339,9 +339,14 @@ final class ExchangeStage: ConnectionRequestDelegate, ExchangeObserver, LoopTime
     }
 
     func connectionBecameAvailable(_ connection: any HTTPExchangeStream, isReused: Bool, events: [LoadEvent]) {
+        let wasPending = pendingConnection != nil
         pendingConnection = nil
         if isReused { routeSelector?.stopTimer() } else { routeSelector?.succeeded() }
         guard let load else { return connection.returnUnused() }
+        if wasPending, load.exchangeMustBecomeSecure {
+            connection.returnUnused()
+            return becomeSecure(load)
+        }
         let isSame = returnedFacts.map { connection.facts(isReused: $0.isReused) == $0 } ?? false
         // A connection that is not shared may have carried another request meanwhile.
         self.isReused = isSame && connection.isShared ? returnedFacts?.isReused == true : isReused
@@ -352,6 +357,12 @@ final class ExchangeStage: ConnectionRequestDelegate, ExchangeObserver, LoopTime
             record(.connectionAssigned(connection.facts(isReused: isReused)))
         }
         if needsStream { requestBody(of: load, for: connection) } else { send(over: connection) }
+    }
+
+    /// Ends the stage. The load prepares its request anew (TLS-7).
+    func becomeSecure(_ load: HTTPLoad) {
+        self.load = nil
+        load.exchangeBecomesSecure()
     }
 
     func send(over connection: any HTTPExchangeStream) {

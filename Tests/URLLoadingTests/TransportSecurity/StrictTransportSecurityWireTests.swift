@@ -201,6 +201,48 @@ import URLLoading
         #expect(try task.response?.url == url(server))
     }
 
+    // TLS-7, RFC 6797 §8.3
+    @Test("a request whose host becomes known while it waits for a connection is secure")
+    func aHostThatBecomesKnownInTheQueue() async throws {
+        let hosts = HSTSStore(suffixes: .topLevelDomains, preload: HSTSPreload())
+        let secure = try TLSServer(TrustedAuthority.server(.localhost.with { $0.names = Self.names }))
+        let (isAsked, mayAnswer) = (Signal("the first request"), Signal("the first response"))
+        let server = try ScriptedServer { connection in
+            if connection.index > 0 { try connection.startTLS(secure) }
+            while let request = try connection.nextRequest() {
+                if connection.index == 0 {
+                    isAsked.fire()
+                    try connection.wait(for: mayAnswer)
+                }
+                try connection.send(CannedResponse.text(request.path), to: request)
+            }
+        }
+        defer { server.stop() }
+        let other = try ScriptedServer.answering(.text("other"))
+        defer { other.stop() }
+        let session = URLSession {
+            $0.hsts = hosts
+            ($0.httpCookieStorage, $0.urlCache, $0.httpMaximumConnectionsPerHost) = (nil, nil, 1)
+        }
+        defer { session.invalidateAndCancel() }
+        let first = session.dataTask(with: server.url("/first", host: "localhost"))
+        first.resume()
+        try await isAsked.wait()
+        let ended = Signal("the second end")
+        let second = session.dataTask(with: server.url("/second", host: "localhost")) { _, _, _ in ended.fire() }
+        second.resume()
+        // The second one is in the queue when this one, which was begun after it, has ended.
+        _ = try await session.data(from: other.url())
+        hosts.note(
+            HTTPFields([("Strict-Transport-Security", "max-age=1000")]), from: try HTTPURL("https://localhost/"),
+            isTrusted: true)
+        mayAnswer.fire()
+        try await ended.wait()
+        #expect(second.error == nil)
+        #expect(second.response?.url?.scheme == "https")
+        #expect(server.connections.map { $0.handshake != nil } == [false, true])
+    }
+
     // RFC 6797 §8.1: any response counts, whatever its status
     @Test("which responses set HSTS", arguments: ["/", "/missing", "/redirect"])
     func whichResponsesSetHSTS(path: String) async throws {
