@@ -158,7 +158,10 @@ extension MultiplexedConnection {
     func serveWaiting() {
         guard hasRoomForMore else { return }
         hasRoomForMore = false
-        if !isClosed { pool.serve(from: self) }
+        if isClosed { return }
+        pool.serve(from: self)
+        // It counts no longer against the limit, and may stay open for a while.
+        if isRetired, isIdle { pool.startAttempts(at: primaryOrigin) }
     }
 
     // MARK: The end

@@ -40,4 +40,53 @@ import Testing
         #expect(server.connectionCount == count)
         await connectionPool.close()
     }
+
+    // C-24, CONN-4: it does not carry requests any more, though what the server has not read keeps it open
+    @Test("a retired connection that has answered an upload without reading it") func unread() async throws {
+        let mayRespond = Signal("the response to the upload")
+        let mayEnd = Signal("the end of the test")
+        let tls = try TrustedAuthority.server().with { $0.applicationProtocols = ["h2"] }
+        let server = try ScriptedServer(tls: tls) { connection in
+            // Room for all of the upload.
+            let http2 = try HTTP2ServerConnection(connection, settings: [(4, 0x7FFF_FFFF)])
+            try http2.send(HTTP2ServerConnection.FrameType.windowUpdate, stream: 0, [0x40, 0, 0, 0])
+            let stream = try http2.readRequest()
+            switch connection.index {
+            case 0:
+                try http2.goAway(lastStream: stream)
+                try connection.wait(for: mayRespond)
+                try http2.sendHead(on: stream, status: 413, ends: true)
+                try http2.reset(stream, 0)
+            case 1: try http2.goAway(lastStream: stream)
+            default: try http2.respond(on: stream, body: "x")
+            }
+            try connection.wait(for: mayEnd)
+        }
+        defer { server.stop() }
+        var configuration = TLSConfiguration()
+        configuration.applicationProtocols = ["h2", "http/1.1"]
+        let connectionPool = PoolOnLoop(
+            to: server.port, host: "localhost", isSecure: true, limit: 1, configuration: configuration)
+        func waitUntilRetired(_ count: Int) async throws {
+            try await eventually {
+                await connectionPool.onLoop { pool in
+                    guard let origin = pool.origins.values.first else { return false }
+                    return origin.multiplexedCount == count && origin.shared == nil
+                }
+            }
+        }
+        let upload = await connectionPool.customer("upload", sends: "PUT", body: 64 << 20)
+        try await waitUntilRetired(1)
+        _ = await connectionPool.customer("slow", sends: "GET")
+        try await waitUntilRetired(2)
+        try await eventually { await connectionPool.onLoop { _ in upload.looksStalled() } }
+        _ = await connectionPool.customer("last", sends: "GET")
+        #expect(server.connectionCount == 2)
+        mayRespond.fire()
+        try await connectionPool.recorded.wait(for: "last is done")
+        // The first one is still open.
+        #expect(await connectionPool.onLoop { $0.origins.values.first?.multiplexedCount } == 3)
+        mayEnd.fire()
+        await connectionPool.close()
+    }
 }
