@@ -174,8 +174,7 @@ extension HTTPLoad: AuthenticatorOwner {
         releaseHeldConnection()
         heldConnection = exchange?.hold(isBeginning: true)
         // The rest of the response that arrived with its head is read first.
-        let again = LoopBox({ [weak self] in self?.sendAgain() ?? () })
-        environment.loop.post { again.value() }
+        environment.loop.runLater { [weak self] in self?.sendAgain() }
     }
 
     /// Sends the request again, over the same connection if the rest of the response can be drained soon.

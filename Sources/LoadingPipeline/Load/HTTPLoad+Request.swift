@@ -68,7 +68,7 @@ extension HTTPLoad {
         withBody { [weak self] body in
             guard let self, passes(.requestBody) else { return }
             prepared?.body = body
-            // The file was looked at on a disk.
+            // The facts of a file are read on another thread; for bytes there is no wait.
             if case .file = request.body { advanceAfterWait() } else { advance() }
         }
     }

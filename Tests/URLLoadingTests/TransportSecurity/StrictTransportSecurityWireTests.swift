@@ -243,6 +243,98 @@ import URLLoading
         #expect(server.connections.map { $0.handshake != nil } == [false, true])
     }
 
+    /// A store that gets to know localhost between the first and the second look-up of a load.
+    private final class LateKnowledge: Sendable {
+        /// Nil before the load.
+        private let lookups = Watched<Int?>(nil)
+        private let made = Watched<HSTSStore?>(nil)
+
+        static func note(_ host: String, in hosts: HSTSStore) throws {
+            hosts.note(
+                HTTPFields([("Strict-Transport-Security", "max-age=1000")]), from: try HTTPURL("https://\(host)/"),
+                isTrusted: true)
+        }
+
+        /// `end` releases it.
+        func begin() throws -> HSTSStore {
+            // The clock is read by each look-up, if the store is not empty.
+            let hosts = HSTSStore(suffixes: .topLevelDomains, preload: HSTSPreload()) { [self] in
+                let isSecond = lookups.withValue { (count: inout Int?) -> Bool in
+                    guard let before = count else { return false }
+                    count = before + 1
+                    return before == 1
+                }
+                if isSecond, let hosts = made.current { try? Self.note("localhost", in: hosts) }
+                return 0
+            }
+            try Self.note("other.localhost", in: hosts)
+            made.withValue { $0 = hosts }
+            return hosts
+        }
+
+        func countLookups() { lookups.withValue { $0 = 0 } }
+
+        func end() { made.withValue { $0 = nil } }
+    }
+
+    // TLS-7, RFC 6797 §8.3: the facts of a file are read on another thread
+    @Test("an upload whose host becomes known while its file is looked at is secure")
+    func aHostThatBecomesKnownWhileAFileIsLookedAt() async throws {
+        let server = try server()
+        defer { server.stop() }
+        let late = LateKnowledge()
+        let hosts = try late.begin()
+        defer { late.end() }
+        let folder = try TemporaryDirectory()
+        let file = folder.file("body")
+        try Data("x".utf8).write(to: file)
+        let session = URLSession { $0.hsts = hosts }
+        defer { session.invalidateAndCancel() }
+        let request = URLRequest(url: try url(server, scheme: "http")).with { $0.httpMethod = "PUT" }
+        late.countLookups()
+        let response = try await session.upload(for: request, fromFile: file).1
+        withExtendedLifetime(folder) {}
+        #expect(try response.url == url(server))
+        #expect(server.requests.map(\.bodyText) == ["x"])
+    }
+
+    // TLS-7, AUTH-18, RFC 6797 §8.3: the loop does other work while a large body is hashed
+    @Test("a request whose host becomes known while its body is hashed is secure")
+    func aHostThatBecomesKnownWhileABodyIsHashed() async throws {
+        let digestAuth = DigestAuthResponder(DigestAuthResponder.Rules(algorithm: "SHA-256", qop: "auth-int"))
+        let secure = try TLSServer(TrustedAuthority.server())
+        let server = try ScriptedServer { connection in
+            if connection.index > 0 { try connection.startTLS(secure) }
+            while let request = try connection.nextRequest() {
+                try connection.send(connection.index > 0 ? .text("in") : digestAuth.answer(request), to: request)
+            }
+        }
+        defer { server.stop() }
+        let late = LateKnowledge()
+        let hosts = try late.begin()
+        defer { late.end() }
+        let delegate = RecordingDelegate()
+        delegate.challenge = { challenge, reply in
+            guard challenge.protectionSpace.authenticationMethod == NSURLAuthenticationMethodHTTPDigest else {
+                return reply(.performDefaultHandling, nil)
+            }
+            reply(.useCredential, URLCredential("Mufasa", "Circle of Life"))
+        }
+        let session = URLSession(delegate) { $0.hsts = hosts }
+        defer { session.invalidateAndCancel() }
+        let plain = try url(server, scheme: "http")
+        _ = try await session.data(from: plain)
+        let request = URLRequest(url: plain).with {
+            $0.httpMethod = "POST"
+            $0.httpBody = Data(repeating: 1, count: 100_000)
+        }
+        late.countLookups()
+        let response = try await session.data(for: request).1
+        #expect(try response.url == url(server))
+        #expect(digestAuth.verdicts.events == ["-", "/ 00000001 n1"])
+        #expect(server.requests.last?["Authorization"] == nil)
+    }
+
     // RFC 6797 §8.1: any response counts, whatever its status
     @Test("which responses set HSTS", arguments: ["/", "/missing", "/redirect"])
     func whichResponsesSetHSTS(path: String) async throws {
