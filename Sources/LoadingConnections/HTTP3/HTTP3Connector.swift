@@ -140,8 +140,7 @@ final class HTTP3Connector {
         }
         isHeld = false
         // In a later turn, because the pool is in the middle of a change.
-        let step = LoopBox({ [weak self] in self?.continueAfterHold() ?? () })
-        pool.loop.post { step.value() }
+        pool.loop.runLater { [weak self] in self?.continueAfterHold() }
     }
 
     private func continueAfterHold() {

@@ -101,13 +101,12 @@ final class ChallengePresenter {
         guard let challenge else { return }
         challenge.withdraw()
         // In a later turn, because the pool is in the middle of a change.
-        let step = LoopBox({ [weak self] in
+        loop.runLater { [weak self] in
             guard let self, self.challenge === challenge else { return }
             let again = presentAgain
             close()
             again?()
-        })
-        loop.post { step.value() }
+        }
     }
 
     func withdraw() {

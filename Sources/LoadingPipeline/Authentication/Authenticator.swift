@@ -91,8 +91,7 @@ final class Authenticator {
         if case .sendAgain = step {
             // The rest of the response that arrived with its head is read first.
             let number = number
-            let end = LoopBox({ self.end(.sendAgain, number) })
-            loop.post { end.value() }
+            loop.runLater { self.end(.sendAgain, number) }
         } else {
             perform(step)
         }

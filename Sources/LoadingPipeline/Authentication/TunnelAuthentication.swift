@@ -130,8 +130,9 @@ final class TunnelAuthentication: ProxyAuthorizer, AuthenticatorOwner {
     func authenticator(_ authenticator: Authenticator, hasFound verdict: Authenticator.Verdict) {
         guard let question, let challenge else { return }
         if isTaking, case .sendAgain = verdict {
-            let tell = LoopBox({ [weak self] in self?.authenticator(authenticator, hasFound: verdict) ?? () })
-            return environment.loop.post { tell.value() }
+            return environment.loop.runLater { [weak self] in
+                self?.authenticator(authenticator, hasFound: verdict)
+            }
         }
         (self.question, self.challenge) = (nil, nil)
         // `takes` returns the result.
