@@ -184,17 +184,23 @@ extension SecTrust.Values {
     }
 
     /// Evaluates with the custom anchors, then with the system's roots unless only the custom anchors are trusted. If
-    /// the chain ends at a custom anchor, its other faults are the result.
+    /// neither trust the chain, and it ends at a custom anchor, its other faults are the result.
     private func faults(
         _ given: CertificateChain, _ demand: TrustPolicy, built: inout CertificateChain?
     ) throws(TLSError) -> [TrustFault] {
+        var faultsBelowAnchor: [TrustFault]?
         if anchors != nil || trustsAnchorsOnly {
             let evaluator = try TrustEvaluator.evaluator(for: .only((anchors ?? []).map { .der($0.der) }))
             let faults = try evaluator.faults(of: given, demand, built: &built)
-            if trustsAnchorsOnly || !faults.contains(where: \.isAboutRoot) { return faults }
+            if trustsAnchorsOnly || faults.isEmpty { return faults }
+            if !faults.contains(where: \.isAboutRoot) { faultsBelowAnchor = faults }
         }
         guard let system = TrustEvaluator.system else { throw .nothingMade() }
-        return try system.faults(of: given, demand, built: &built)
+        var builtToSystem: CertificateChain?
+        let faults = try system.faults(of: given, demand, built: &builtToSystem)
+        if let faultsBelowAnchor, !faults.isEmpty { return faultsBelowAnchor }
+        built = builtToSystem
+        return faults
     }
 }
 

@@ -31,6 +31,11 @@ package struct TestIdentity: Sendable, Hashable {
         try TestIdentity(profile: profile, issuer: nil, intermediates: [])
     }
 
+    /// Another self-signed certificate for the same key.
+    package func renewed(as profile: CertificateProfile) throws -> TestCertificate {
+        try TestCertificate(profile: profile, key: privateKey, issuer: nil)
+    }
+
     /// The identity as a PKCS #12 archive (RFC 7292).
     package func pkcs12(password: String, friendlyName: String = "test") throws -> [UInt8] {
         guard let chain = ctt_chain_create() else { throw OpenSSLError("make a chain") }

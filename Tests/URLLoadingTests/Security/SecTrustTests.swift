@@ -139,6 +139,18 @@ import URLLoading
         }
     }
 
+    // TLS-4: it takes nothing from the system's root of the same name and key
+    @Test("a custom anchor that has expired, beside the system's roots") func expiredAnchor() throws {
+        let trusted = try TrustedAuthority.authority
+        let old = try trusted.identity.renewed(as: .authority("Test Root").with { $0.validity = .expired })
+        let trust = try trust(trusted.issue(.localhost), anchors: [old])
+        #expect(verdict(trust) == Int(errSecCertificateExpired))
+        #expect(SecTrustSetAnchorCertificatesOnly(trust, false) == errSecSuccess)
+        #expect(verdict(trust) == 0)
+        let root = try certificate(trusted.root)
+        #expect(SecTrustGetCertificateAtIndex(trust, 1) == root)
+    }
+
     @Test func policiesAndTime() throws {
         let client = try authority.issue(.client("somebody"))
         let trust = try trust(client, host: nil, anchors: [authority.root])
