@@ -41,7 +41,7 @@ final class ConnectionAttempt: ConnectionChallengeDelegate {
     /// Fires when the handshake has taken `TimeLimits.handshakeSilence`.
     let silenceTimer = LoopTimer()
     /// Whether nothing has arrived on the connection for that time.
-    var isSilent: Bool { !silenceTimer.isArmed && handshake?.lastArrival == 0 }
+    var isSilent: Bool { !silenceTimer.isArmed && handshake?.hasReceived == false }
     var transportEvents: [LoadEvent] = []
     /// Why TCP failed, while HTTP/3 may still succeed.
     var transportFailure: ConnectionFailure?
@@ -195,7 +195,7 @@ final class ConnectionAttempt: ConnectionChallengeDelegate {
         connector?.cancel()
         connector = nil
         pool.loop.disarm(silenceTimer)
-        if handshake?.lastArrival == 0, pool.loop.now - handshakeBeginning >= pool.loop.limits.addressSilence {
+        if handshake?.hasReceived == false, pool.loop.now - handshakeBeginning >= pool.loop.limits.addressSilence {
             noteSilentAddress()
         }
         handshake?.cancel()

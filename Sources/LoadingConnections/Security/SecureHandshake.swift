@@ -40,6 +40,8 @@ final class SecureHandshake: ByteStreamOwner {
     private(set) var trustResult: ServerTrustResult?
     /// The server's certificates, if they are why the handshake failed.
     private var distrusted: TLSPeer?
+    /// The time of the last bytes before the handshake, such as those of a proxy that has opened a tunnel.
+    private let arrivalBefore: Int64
 
     /// - Parameter carriesHTTP: Whether App Transport Security applies.
     init(
@@ -55,6 +57,7 @@ final class SecureHandshake: ByteStreamOwner {
         requirements = carriesHTTP ? security.requirements(on: key) : nil
         challenges = ChallengePresenter(to: challengeDelegate, about: key, on: stream.loop)
         self.outcome = outcome
+        arrivalBefore = stream.lastArrival
         stream.owner = self
     }
 
@@ -97,6 +100,9 @@ final class SecureHandshake: ByteStreamOwner {
     /// The loop's time at which the peer last sent bytes, though they may be a part of a message only. 0 before the
     /// first.
     var lastArrival: Int64 { stream.lastArrival }
+
+    /// Whether the peer has sent anything since the handshake started.
+    var hasReceived: Bool { stream.lastArrival != arrivalBefore }
 
     var remoteAddress: SocketAddress? { stream.remoteAddress }
 

@@ -72,4 +72,23 @@ import Testing
         #expect(await connectionPool.onLoop { $0.origins.values.first?.attemptCount } == 2)
         await connectionPool.close()
     }
+
+    // CONN-3: the proxy has answered, and the server has not
+    @Test("a silent server behind a proxy keeps no others waiting") func tunnel() async throws {
+        let proxy = try ScriptedServer { connection in
+            _ = try connection.readRequestHead()
+            try connection.send("HTTP/1.1 200 OK\r\n\r\n")
+            try connection.waitForClose()
+        }
+        defer { proxy.stop() }
+        let proxyServer = try #require(ProxyServer(kind: .http, host: "127.0.0.1", port: proxy.port))
+        let connectionPool = PoolOnLoop(
+            to: 443, host: "a.example", isSecure: true, proxyMode: .tunnel(proxyServer), on: stepped.loop)
+        for index in 1...2 { _ = await connectionPool.customer("\(index)") }
+        try await stepped.waitForTimer(in: stepped.limits.handshakeSilence)
+        #expect(await connectionPool.onLoop { $0.origins.values.first?.attemptCount } == 1)
+        try await stepped.step(by: stepped.limits.handshakeSilence)
+        #expect(await connectionPool.onLoop { $0.origins.values.first?.attemptCount } == 2)
+        await connectionPool.close()
+    }
 }

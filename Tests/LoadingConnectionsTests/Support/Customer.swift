@@ -18,11 +18,12 @@ final class PoolOnLoop: @unchecked Sendable {
 
     init(
         to port: Int, host: String = "127.0.0.1", isSecure: Bool = false, limit: Int = 6,
-        isAlwaysDirect: Bool = true, configuration: TLSConfiguration = TLSConfiguration(),
+        proxyMode: ProxyMode? = nil, isAlwaysDirect: Bool = true,
+        configuration: TLSConfiguration = TLSConfiguration(),
         resolver: NameResolver = NameResolver(), on loop: EventLoop = EventLoops.assign()
     ) {
         self.loop = loop
-        origin = ConnectionKey(isSecure: isSecure, host: host, port: UInt16(port))
+        origin = ConnectionKey(isSecure: isSecure, host: host, port: UInt16(port), proxyMode: proxyMode)
         pool = ConnectionPool(
             loop: loop, security: ConnectionSecurity(configuration), maximumPerHost: limit,
             isAlwaysDirect: isAlwaysDirect, resolver: resolver)
