@@ -473,9 +473,8 @@ import Testing
         try await bench.run { $0.start(holding: "a", by: way, isBeginning: true) }
         let target = try await bench.get { bench -> String in
             switch bench.carrier.request?.target {
-            case .origin(let path, let query)?: path + (query ?? "")
-            case .absolute(let scheme, let authority, let path, let query)?:
-                "\(scheme)://\(authority)\(path)\(query ?? "")"
+            case .origin(let target)?: target
+            case .absolute(let scheme, let authority, let target)?: "\(scheme)://\(authority)\(target)"
             default: "?"
             }
         }
