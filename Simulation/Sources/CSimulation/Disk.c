@@ -14,7 +14,6 @@ static simulation_disk disk;
 // The address at which calls wait while it hangs.
 static int hanging;
 static __thread int undisturbed;
-static const char *const boot_file = "/proc/sys/kernel/random/boot_id";
 
 void simulation_mount(const char *folder) {
     snprintf(root, sizeof root, "%s", folder);
@@ -113,16 +112,11 @@ static bool exists(const char *path) {
     return lstat(path, &status) == 0;
 }
 
-static int random_device(void);
-static int boot_identifier(void);
-
 static int open_file(const char *path, int flags, mode_t mode) {
     const char *name = inside(path);
     if (name == NULL) {
-        // SQLite reads it by itself.
-        if (kernel_is_simulated() && path != NULL && strcmp(path, "/dev/urandom") == 0) return random_device();
-        if (kernel_has_processes() && path != NULL && strcmp(path, boot_file) == 0) return boot_identifier();
-        return REAL(open)(path, flags, mode);
+        int descriptor;
+        return system_file_open(path, &descriptor) ? descriptor : REAL(open)(path, flags, mode);
     }
     bool is_unnamed = (flags & __O_TMPFILE) == __O_TMPFILE, creates = is_unnamed || ((flags & O_CREAT) && !exists(path));
     bool writes = (flags & O_ACCMODE) != O_RDONLY;
@@ -180,31 +174,6 @@ int mkostemps(char *path, int suffix_length, int flags) {
 }
 
 int mkstemp(char *path) { return inside(path) == NULL ? REAL(mkstemp)(path) : mkostemps(path, 0, 0); }
-
-static uint32_t random_readiness(struct file *file) { return 0x001; }
-static ssize_t random_read(struct file *file, void *bytes, size_t count) {
-    for (size_t i = 0; i < count; i++) ((uint8_t *)bytes)[i] = (uint8_t)simulation_random(256);
-    return (ssize_t)count;
-}
-static void random_close(struct file *file) {}
-static const struct file_kind random_kind = {
-    .name = "urandom", .readiness = random_readiness, .read = random_read, .close = random_close,
-};
-static int random_device(void) { return kernel_add_file(&random_kind, NULL, true); }
-
-// Another one after each power cut.
-static ssize_t boot_read(struct file *file, void *bytes, size_t count) {
-    if (file->state == NULL) return 0;
-    file->state = NULL;
-    char text[32];
-    int length = snprintf(text, sizeof text, "boot-%d\n", disk_boots());
-    memcpy(bytes, text, (size_t)length);
-    return length;
-}
-static const struct file_kind boot_kind = {
-    .name = "boot_id", .readiness = random_readiness, .read = boot_read, .close = random_close,
-};
-static int boot_identifier(void) { return kernel_add_file(&boot_kind, root, true); }
 
 // ---- content
 

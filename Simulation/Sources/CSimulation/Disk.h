@@ -14,6 +14,11 @@ ssize_t disk_read(int descriptor, void *bytes, size_t count);
 ssize_t disk_write(int descriptor, const void *bytes, size_t count);
 ssize_t disk_splice(int from, off64_t *from_place, int to, off64_t *to_place, size_t count, unsigned flags);
 
+// ---- SystemFiles.c
+
+// False if the path is of none of those that are simulated. The descriptor is -1 with errno if there is no such file.
+bool system_file_open(const char *path, int *descriptor);
+
 // ---- DiskImage.c: what was done to the disk. Paths are whole ones.
 
 void disk_image_begin(const char *root);
@@ -28,6 +33,9 @@ void disk_image_truncated(int descriptor, off_t length);
 void disk_image_synchronized(int descriptor);
 // The power fails: what is left on the disk is what is there from now on.
 void disk_image_lose(void);
+// Of a file on the disk; others keep theirs.
+struct stat;
+void disk_image_set_times(struct stat *status);
 // How often the machine was started.
 int disk_boots(void);
 

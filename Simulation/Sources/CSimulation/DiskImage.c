@@ -12,6 +12,8 @@
 struct node {
     ino_t inode;
     bool is_folder;
+    // By the wall clock: the content, or names in a folder; and anything of it.
+    simulation_time modified, changed;
     uint8_t *content;
     size_t length, capacity;
 };
@@ -30,6 +32,7 @@ struct change {
 };
 
 static const char *root;
+static dev_t device;
 static struct node **nodes;
 static size_t node_count, node_capacity;
 static struct change *changes;
@@ -45,12 +48,18 @@ static struct node *add_node(ino_t inode, bool is_folder) {
     struct node *node = calloc(1, sizeof *node);
     node->inode = inode;
     node->is_folder = is_folder;
+    node->modified = node->changed = kernel_wall_clock();
     return nodes[node_count++] = node;
 }
 
-static struct node *node_of(const struct stat *status) {
+static struct node *known_node(const struct stat *status) {
     for (size_t i = node_count; i-- > 0;) if (nodes[i]->inode == status->st_ino) return nodes[i];
-    return add_node(status->st_ino, S_ISDIR(status->st_mode));
+    return NULL;
+}
+
+static struct node *node_of(const struct stat *status) {
+    struct node *known = known_node(status);
+    return known != NULL ? known : add_node(status->st_ino, S_ISDIR(status->st_mode));
 }
 
 static struct node *node_at(const char *path) {
@@ -73,6 +82,25 @@ static struct node *folder_of(const char *path) {
 // Without the root.
 static char *name_in(const char *path) { return strdup(path + strlen(root) + 1); }
 
+static void note_times(const struct change *change) {
+    simulation_time now = kernel_wall_clock();
+    if (change->concerned != NULL) change->concerned->modified = change->concerned->changed = now;
+    if (change->node != NULL) change->node->changed = now;
+}
+
+static struct timespec date(simulation_time time) {
+    return (struct timespec){ .tv_sec = time / 1000000000, .tv_nsec = time % 1000000000 };
+}
+
+static simulation_time nanoseconds(struct timespec date) { return date.tv_sec * 1000000000 + date.tv_nsec; }
+
+void disk_image_set_times(struct stat *status) {
+    const struct node *node = root != NULL && status->st_dev == device ? known_node(status) : NULL;
+    if (node == NULL) return;
+    status->st_mtim = status->st_atim = date(node->modified);
+    status->st_ctim = date(node->changed);
+}
+
 static uint64_t changes_until_cut;
 static void cut_power(void);
 
@@ -84,6 +112,7 @@ static void add_change(struct change change) {
     }
     changes[change_count++] = change;
     if (change.is_synchronized) return;
+    note_times(&change);
     static const char *const names[] = { "named", "removed", "renamed", "exchanged", "written", "truncated" };
     kernel_note("on the disk: %s %s", names[change.kind], change.name != NULL ? change.name : "");
     if (changes_until_cut > 0 && --changes_until_cut == 0) cut_power();
@@ -137,6 +166,9 @@ void disk_image_synchronized(int descriptor) {
 static int add_existing(const char *path, const struct stat *status, int type, struct FTW *place) {
     struct node *node = node_of(status);
     if (place->level == 0) return 0;
+    // Where set_real_times has left them.
+    node->modified = nanoseconds(status->st_mtim);
+    node->changed = nanoseconds(status->st_atim);
     char *name = name_in(path);
     add_change((struct change){ named, folder_of(path), node, true, .name = name });
     if (node->is_folder) return 0;
@@ -150,6 +182,8 @@ static int add_existing(const char *path, const struct stat *status, int type, s
 
 void disk_image_begin(const char *folder) {
     root = folder;
+    struct stat status;
+    if (REAL(stat)(root, &status) == 0) device = status.st_dev;
     nftw(root, add_existing, 16, FTW_PHYS);
     first_unsynchronized = change_count;
 }
@@ -237,12 +271,18 @@ static int compare_entries(const void *a, const void *b) {
     return strcmp(((const struct entry *)a)->name, ((const struct entry *)b)->name);
 }
 
+// Those of the real disk have them until the next disk_image_begin.
+static void set_real_times(const char *path, const struct node *node) {
+    const struct timespec times[] = { date(node->changed), date(node->modified) };
+    utimensat(AT_FDCWD, path, times, AT_SYMLINK_NOFOLLOW);
+}
+
 // Folders come before what is in them. With a folder, all names in it are lost.
 static void write_entries(void) {
+    char path[2 * PATH_MAX];
     if (entry_count > 0) qsort(entries, entry_count, sizeof *entries, compare_entries);
     nftw(root, remove_entry, 16, FTW_PHYS | FTW_DEPTH);
     for (size_t i = 0; i < entry_count; i++) {
-        char path[2 * PATH_MAX];
         snprintf(path, sizeof path, "%s/%s", root, entries[i].name);
         struct node *node = entries[i].node;
         if (node->is_folder) {
@@ -253,6 +293,10 @@ static void write_entries(void) {
         if (file < 0) continue;
         if (node->length > 0 && REAL(write)(file, node->content, node->length) != (ssize_t)node->length) abort();
         REAL(close)(file);
+    }
+    for (size_t i = 0; i < entry_count; i++) {
+        snprintf(path, sizeof path, "%s/%s", root, entries[i].name);
+        set_real_times(path, entries[i].node);
     }
 }
 

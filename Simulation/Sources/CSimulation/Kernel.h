@@ -104,6 +104,11 @@ unsigned kernel_write_address(struct sockaddr *address, unsigned capacity, simul
 // The certificate of a host and its key, as PEM. The caller frees both.
 void kernel_tls_identity(simulation_tls_host *host, char **certificate, char **key);
 
+// ---- clocks (Time.c)
+
+// What it shows, as the time since 1970.
+simulation_time kernel_wall_clock(void);
+
 // ---- events (Events.c)
 
 void kernel_begin_events(void);

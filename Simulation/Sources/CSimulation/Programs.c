@@ -30,9 +30,9 @@ struct process {
     size_t variable_count;
 };
 
-static struct process processes[most_processes];
+static struct process processes[most_processes] = { { .number = 100 } };
 static bool has_processes;
-static pid_t numbers = 100, world;
+static pid_t numbers = 101, world;
 static int world_status;
 static void (*run_program)(void);
 static void (*service_begins)(void);
@@ -147,7 +147,6 @@ void simulation_begin_processes(void (*program)(void), void (*service)(void), vo
     tell_end = ended;
     has_processes = true;
     world = (pid_t)REAL(syscall)(SYS_getpid);
-    processes[0].number = numbers++;
     signal(SIGUSR1, end_with_status);
     int to[2], from[2];
     if (pipe2(to, O_CLOEXEC) != 0 || pipe2(from, O_CLOEXEC) != 0) kernel_fail(simulation_stuck, "there is no pipe");
@@ -336,8 +335,7 @@ void _exit(int status) {
 // ---- signals, and what a program sees of processes
 
 pid_t getpid(void) {
-    if (!has_processes || !kernel_is_simulated()) return (pid_t)REAL(syscall)(SYS_getpid);
-    return processes[kernel_process()].number;
+    return kernel_is_simulated() ? processes[kernel_process()].number : (pid_t)REAL(syscall)(SYS_getpid);
 }
 
 pid_t kernel_number_of_real_process(pid_t real) {
@@ -353,8 +351,9 @@ static int send_signal(struct process *process, int signal) {
 }
 
 int kill(pid_t number, int signal) {
-    if (!has_processes || !kernel_is_simulated()) return REAL(kill)(number, signal);
+    if (!kernel_is_simulated()) return REAL(kill)(number, signal);
     kernel_step("kill");
+    if (!has_processes && number == getpid()) return REAL(kill)((pid_t)REAL(syscall)(SYS_getpid), signal);
     struct process *process = process_numbered(number);
     if (process != NULL) return send_signal(process, signal);
     errno = ESRCH;

@@ -363,7 +363,17 @@ int kernel_start_thread(pthread_t *handle, const pthread_attr_t *attributes, voi
     return 0;
 }
 
-pid_t kernel_real_thread(void) { return current->real; }
+static pid_t number_of(const struct thread *thread) { return thread->is_first ? getpid() : 10000 + thread->number; }
+
+pid_t kernel_thread_number(void) { return number_of(current); }
+
+struct thread *kernel_thread_numbered(pid_t number) {
+    for (int i = 0; i < thread_count; i++) {
+        struct thread *thread = threads[i];
+        if (thread->process == kernel_process() && thread->state != thread_ended && number_of(thread) == number) return thread;
+    }
+    return NULL;
+}
 
 void kernel_name_current(const char *name) {
     strncpy(current->name, name, sizeof current->name - 1);
@@ -374,7 +384,7 @@ void kernel_name_current(const char *name) {
 // The calling thread of the real kernel is that of the first thread of a process.
 static void take_over(struct thread *first) {
     first->handle = pthread_self();
-    first->has_handle = true;
+    first->has_handle = first->is_first = true;
     first->real = (pid_t)REAL(syscall)(SYS_gettid);
     begin_turns();
 }

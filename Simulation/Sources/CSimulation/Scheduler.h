@@ -24,15 +24,17 @@ struct thread {
     struct thread *asked_by;
     int rounds_of_destructors;
     pthread_t handle;
-    bool has_handle, is_joinable;
+    bool is_first, has_handle, is_joinable;
     void *(*start)(void *);
     void *argument;
 };
 
 int kernel_start_thread(pthread_t *handle, const pthread_attr_t *attributes, void *(*start)(void *), void *argument);
 struct thread *kernel_thread(pthread_t handle);
-// The thread of the real kernel that the calling one has for itself.
-pid_t kernel_real_thread(void);
+// As programs see it: the number of the process for its first thread.
+pid_t kernel_thread_number(void);
+// Of the calling process. NULL if it has no such thread.
+struct thread *kernel_thread_numbered(pid_t number);
 void kernel_name_current(const char *name);
 
 // The first thread of another process. It runs there after kernel_become.

@@ -8,6 +8,7 @@
 #include <signal.h>
 #include <stdarg.h>
 #include <sys/random.h>
+#include <sys/resource.h>
 #include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
@@ -69,9 +70,15 @@ int pthread_once(pthread_once_t *once, void (*initialize)(void)) {
     return done;
 }
 
-// Not the one that runs them all. Dispatch looks for it in /proc.
+// Not the one that runs them all, and the same in each run.
 pid_t gettid(void) {
-    return kernel_is_simulated() ? kernel_real_thread() : (pid_t)REAL(syscall)(SYS_gettid);
+    return kernel_is_simulated() ? kernel_thread_number() : (pid_t)REAL(syscall)(SYS_gettid);
+}
+
+// Of Dispatch's threads. In the real kernel it would be that of the one that runs them all.
+int setpriority(__priority_which_t which, id_t who, int priority) {
+    WITHOUT_SIMULATION(REAL(setpriority)(which, who, priority));
+    return 0;
 }
 
 int pthread_sigmask(int how, const sigset_t *set, sigset_t *before) {
@@ -325,6 +332,7 @@ long syscall(long number, ...) {
     if (kernel_is_simulated()) {
         if (number == SYS_futex) return simulated_futex((uint32_t *)a, (int)b, (uint32_t)c, (const struct timespec *)d);
         if (number == SYS_gettid) return gettid();
+        if (number == SYS_getpid) return getpid();
         if (number == SYS_getrandom) return getrandom((void *)a, (size_t)b, (unsigned)c);
     }
     return REAL(syscall)(number, a, b, c, d, e, f);
