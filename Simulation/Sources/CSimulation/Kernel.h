@@ -64,6 +64,13 @@ bool kernel_may_hand_over(void);
 void kernel_note(const char *format, ...) __attribute__((format(printf, 1, 2)));
 _Noreturn void kernel_fail(int status, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
+// ---- what happens (Recording.c)
+
+void kernel_begin_recording(const char *path);
+// For the next world.
+void kernel_clear_recording(void);
+void kernel_record(int thread, const char *text);
+
 // ---- processes (Processes.c)
 
 // Ends this one, after a power cut, for another one of the same world.

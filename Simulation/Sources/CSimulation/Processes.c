@@ -84,7 +84,8 @@ static bool read_line(char *line, size_t capacity) {
     return false;
 }
 
-const char *simulation_next_world(const char *output, const char *errors, int processor, simulation_state *state) {
+const char *simulation_next_world(
+    const char *output, const char *errors, const char *events, int processor, simulation_state *state) {
     const size_t longest = 1 << 20;
     char *line = malloc(longest);
     state_at_cut = mmap(NULL, sizeof *state_at_cut, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
@@ -100,8 +101,10 @@ const char *simulation_next_world(const char *output, const char *errors, int pr
         CPU_SET(processor, &set);
         sched_setaffinity(0, sizeof set, &set);
     }
+    if (events != NULL) kernel_begin_recording(events);
     while (read_line(line, longest)) {
         int status = 0;
+        kernel_clear_recording();
         is_late = 0;
         *state_at_cut = (simulation_state){ 0 };
         do {

@@ -128,6 +128,7 @@ static void record(const char *text) {
     hash = (hash ^ (uint64_t)(current != NULL ? current->number : -1)) * 1099511628211u;
     hash ^= hash >> 32;
     for (const char *c = text; *c != 0; c++) hash = (hash ^ (uint8_t)*c) * 1099511628211u;
+    kernel_record(current != NULL ? current->number : -1, text);
     if (options.traces) {
         char line[400];
         char name[32];

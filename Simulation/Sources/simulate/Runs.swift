@@ -49,9 +49,16 @@ final class Runs: @unchecked Sendable {
             var world = SimulatedProcess.Options(seed: seed)
             world.kind = kind
             let first = process.run(world)
+            var second = first, difference = ""
             // One that fails may have taken its ten minutes.
-            let second = twice && first.status == 0 ? process.run(world) : first
-            lock.withLock { note(seed, first, second) }
+            if twice, first.status == 0 {
+                let recording = process.recording()
+                second = process.run(world)
+                if first.output != second.output, let recording, let other = process.recording() {
+                    difference = recording.difference(from: other)
+                }
+            }
+            lock.withLock { note(seed, first, second, difference) }
         }
         // With the last reference its folder is removed.
         lock.withLock { processes.removeAll { $0 === process } }
@@ -66,7 +73,9 @@ final class Runs: @unchecked Sendable {
         return seed
     }
 
-    private func note(_ seed: UInt64, _ first: WorldProcess.Result, _ second: WorldProcess.Result) {
+    private func note(
+        _ seed: UInt64, _ first: WorldProcess.Result, _ second: WorldProcess.Result, _ difference: String
+    ) {
         running.remove(seed)
         let milliseconds = first.output.split(separator: " ").last.flatMap { Double($0.dropLast()) } ?? 0
         tally.add(simulated: milliseconds / 1000)
@@ -74,7 +83,7 @@ final class Runs: @unchecked Sendable {
         if first.status != 0 || second.status != 0 {
             complaint = "status \(first.status), \(second.status)\n\(first.errors.suffix(4000))"
         } else if first.output != second.output {
-            complaint = "two runs differ: \(first.output) \(second.output)"
+            complaint = "two runs differ: \(first.output) \(second.output)\n\(difference)"
         } else {
             return
         }

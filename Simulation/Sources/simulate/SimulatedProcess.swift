@@ -61,7 +61,8 @@ enum SimulatedProcess {
         var before = simulation_state()
         let isCaptured = arguments.last == "--captured"
         let line = simulation_next_world(
-            outside("output"), isCaptured ? outside("errors") : nil, Int32(arguments[0]) ?? -1, &before)
+            outside("output"), isCaptured ? outside("errors") : nil, isCaptured ? outside("events") : nil,
+            Int32(arguments[0]) ?? -1, &before)
         // A line is what simulation_next_world returns with, and this program has written it.
         let words = String(cString: line!).split(separator: "\t").map(String.init)
         run(Options(words[...])!, after: before)

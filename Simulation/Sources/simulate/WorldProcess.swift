@@ -59,6 +59,9 @@ final class WorldProcess {
         return Result(status: status, output: content(of: "output"), errors: errors)
     }
 
+    /// What happened in the last world; nil if nothing is captured.
+    func recording() -> Recording? { Recording(home.appendingPathComponent("events")) }
+
     /// Files, because a world that waits until somebody reads would not end.
     private func content(of name: String) -> String {
         let data = try? Data(contentsOf: home.appendingPathComponent(name))

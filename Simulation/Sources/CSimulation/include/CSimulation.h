@@ -85,9 +85,15 @@ void simulation_cut_power_after(uint64_t changes);
 int simulation_processors(int32_t *numbers, int most);
 // Waits for lines on standard input, each of which is a world, and forks a process for it. Returns only in these, with the line and the
 // state in which the power has failed, if it has. In the process that forks, the exit status of each goes to standard output, -1 for one
-// that was killed because it did not end. Standard output and standard error of the worlds go to the files; NULL changes nothing. All of
-// it runs on one processor; a negative number means any.
-const char *simulation_next_world(const char *output, const char *errors, int processor, simulation_state *state);
+// that was killed because it did not end. Standard output and standard error of the worlds and their events go to the files; NULL changes
+// nothing. All of it runs on one processor; a negative number means any.
+const char *simulation_next_world(
+    const char *output, const char *errors, const char *events, int processor, simulation_state *state);
+// The file of events begins with how many octets of it are used, with these eight. This is before the text of each.
+typedef struct {
+    simulation_time time;
+    int32_t thread, length;
+} simulation_event;
 
 // ---- programs in processes of their own
 
