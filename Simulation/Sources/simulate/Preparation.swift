@@ -10,6 +10,7 @@ enum Preparation {
     ]
 
     static func run() {
+        simulation_prepare_types()
         simulation_tls_prepare()
         for name in libraries { _ = dlopen(name, RTLD_NOW) }
         // Foundation makes a table of its classes, with which the runtime looks for conformances of many types.

@@ -81,6 +81,8 @@ void simulation_cut_power_after(uint64_t changes);
 
 // ---- processes
 
+// What the Swift runtime would do again in each world: before worlds are forked.
+void simulation_prepare_types(void);
 // The numbers of those processors of this machine that the process may use. Returns how many.
 int simulation_processors(int32_t *numbers, int most);
 // Waits for lines on standard input, each of which is a world, and forks a process for it. Returns only in these, with the line and the
