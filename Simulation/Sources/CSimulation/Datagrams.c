@@ -513,8 +513,6 @@ static const struct file_kind kind = {
     .name = "datagrams", .readiness = readiness, .read = read_file, .write = write_file, .close = close_file, .calls = &calls,
 };
 
-static bool is_of_datagrams(const struct file *file) { return file->kind == &kind; }
-
 int datagrams_socket(int family, bool is_blocking) {
     struct endpoint *e = calloc(1, sizeof *e);
     e->number = ++endpoint_numbers;
