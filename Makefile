@@ -75,12 +75,13 @@ fuzz-check:
 	@scripts/install build
 	scripts/fuzz --check 15
 
-# The library with all of its threads in simulated worlds, new ones for a minute, without HTTP/3 and background
-# sessions (--proven): docs/simulation.md.
+# The library with all of its threads in simulated worlds, new ones of all kinds for a minute, or for SECONDS:
+# docs/simulation.md.
+SECONDS ?= 60
 simulate:
 	@scripts/install build
 	$(SWIFT) build -c release --package-path Simulation
-	Simulation/.build/release/simulate --seconds 60 --proven
+	Simulation/.build/release/simulate --seconds $(SECONDS)
 
 bench:
 	@scripts/install bench

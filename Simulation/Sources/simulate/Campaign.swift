@@ -12,7 +12,7 @@ enum Campaign {
                                                 run one, and show what happens in it
                simulate --shrink N              fewer hosts, tasks and faults with which world N still fails
 
-        --proven is for worlds without HTTP/3 and background sessions, which have been run often.
+        --proven is for worlds without HTTP/3, background sessions and hanging disks, which take less time.
 
         """
 
