@@ -76,8 +76,7 @@ enum SimulatedProcess {
         Choices.seed = process.seed
         World.kind = process.kind
         let isForBackground = BackgroundPlan.isWanted
-        // A resource timeout is up to seven days.
-        options.limit = (isForBackground ? 9 * 86400 : 2 * 3600) * second
+        options.limit = isForBackground ? BackgroundPlan.limit : 2 * 3600 * second
         // Processes take turns at a higher cost.
         let preemptions: [UInt32] = isForBackground ? [2, 8, 32, 128] : [8, 32, 128, 256]
         options.preemption = preemptions[Int(process.seed % 4)]
