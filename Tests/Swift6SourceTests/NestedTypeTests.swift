@@ -28,6 +28,41 @@ extension URLSession {
     }
 }
 
+/// As programs name what Apple's API does not have, and this library has too.
+extension URLSessionTask {
+    fileprivate enum Status: Sendable { case waiting, underway, done }
+
+    fileprivate var status: Status {
+        switch state {
+        case .suspended: .waiting
+        case .completed: .done
+        default: .underway
+        }
+    }
+
+    fileprivate var statusUpdates: [Status] { [status] }
+}
+
+extension URLSessionWebSocketTask {
+    fileprivate typealias Messages = AsyncThrowingStream<Message, any Error>
+
+    fileprivate var messages: Messages {
+        Messages { continuation in
+            receive { result in
+                continuation.yield(with: result)
+                continuation.finish()
+            }
+        }
+    }
+
+    fileprivate var pingInterval: Int { 30 }
+}
+
+private struct Connection {
+    let messages: URLSessionWebSocketTask.Messages
+    let status: URLSessionTask.Status
+}
+
 private struct LineReader {
     let bytes: URLSession.AsyncBytes
 
@@ -47,6 +82,23 @@ private struct LineReader {
         let (bytes, _) = try await session.bytes(for: URLRequest(url: server.url()))
         #expect(bytes.data == Data("one\ntwo".utf8))
         #expect(try await LineReader(bytes: bytes).lines() == ["one", "two"])
+        session.invalidateAndCancel()
+    }
+
+    // T-10, WS-15
+    @Test("names that a program gives to tasks have precedence over additions to Apple's")
+    func namesOfAdditions() async throws {
+        let session = URLSession(configuration: .ephemeral)
+        let url = try #require(URL(string: "ws://127.0.0.1:1/"))
+        let task = session.webSocketTask(with: url)
+        let connection = Connection(messages: task.messages, status: task.status)
+        #expect(connection.status == .waiting)
+        #expect(task.statusUpdates == [.waiting])
+        #expect(task.pingInterval == 30)
+        task.cancel()
+        await #expect(throws: (any Error).self) {
+            for try await _ in connection.messages {}
+        }
         session.invalidateAndCancel()
     }
 }

@@ -35,6 +35,7 @@ public struct BackgroundLaunch: Sendable, Hashable {
 extension URLSessionConfiguration {
     /// How the program is launched for events of a background session if ``sessionSendsLaunchEvents`` is true. Nil, the
     /// default: it is not launched, and gets the events when it makes a session with the identifier again.
+    @_disfavoredOverload
     public var backgroundLaunch: BackgroundLaunch? {
         get { backgroundLaunchValue }
         set { backgroundLaunchValue = newValue }
@@ -44,6 +45,7 @@ extension URLSessionConfiguration {
 extension URLSession {
     /// The identifier of the background session whose events this program was launched for; nil if it was started
     /// otherwise.
+    @_disfavoredOverload
     public static var launchedBackgroundIdentifier: String? {
         ProcessInfo.processInfo.environment[ProgramLauncher.identifierVariable]
     }
@@ -59,6 +61,7 @@ extension URLSession {
     ///     URLSession.handleEventsForBackgroundSessions { identifier, completionHandler in
     ///         downloads = Downloads(identifier, whenDone: completionHandler)
     ///     }
+    @_disfavoredOverload
     public static func handleEventsForBackgroundSessions(
         _ handler: (_ identifier: String, _ completionHandler: @escaping @Sendable () -> Void) -> Void
     ) {

@@ -134,6 +134,7 @@ extension URLSession {
     ///
     /// Messages of the library, for example about files that cannot be written, go to the handler instead of standard
     /// error. The variable `URLSESSION_LOG` is independent of it.
+    @_disfavoredOverload
     public static var eventHandler: (@Sendable (URLSessionEvent) -> Void)? {
         get { EventDelivery.shared.handler }
         set { EventDelivery.shared.handler = newValue }

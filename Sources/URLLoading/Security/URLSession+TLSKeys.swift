@@ -20,6 +20,7 @@ extension URLSession {
     ///
     /// Transfers of background sessions run in another process. It inherits the variable from the program that starts
     /// it, unless this is false then.
+    @_disfavoredOverload
     public static var writesTLSKeys: Bool {
         get { TLSKeyLog.isAllowed }
         set { TLSKeyLog.isAllowed = newValue }

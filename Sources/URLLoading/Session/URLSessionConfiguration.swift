@@ -331,6 +331,7 @@ open class URLSessionConfiguration: NSObject, NSCopying, @unchecked Sendable {
     /// Whether WebSocket tasks offer to compress messages (permessage-deflate, RFC 7692). The server decides. Not in
     /// Apple's API, whose tasks never do. The default is false: compression takes up to 300 kB of memory for each
     /// connection, and text that an attacker chooses beside a secret reveals the secret by its compressed size.
+    @_disfavoredOverload
     open var enablesWebSocketCompression: Bool {
         get { read { $0.enablesWebSocketCompression } }
         set { write(newValue) { swap(&$0.enablesWebSocketCompression, &$1) } }
@@ -345,6 +346,7 @@ open class URLSessionConfiguration: NSObject, NSCopying, @unchecked Sendable {
     ///
     /// The default is nil: the settings of the program's `Info.plist`, if any. An addition to Apple's API, where only
     /// that file can contain the settings.
+    @_disfavoredOverload
     open var appTransportSecurity: [String: Any]? {
         get { read { $0.appTransportSecurity } }
         set { write(newValue) { swap(&$0.appTransportSecurity, &$1) } }

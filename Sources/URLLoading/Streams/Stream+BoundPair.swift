@@ -12,6 +12,7 @@ extension Stream {
     ///   - bufferSize: How many bytes are written before the first one must be read; at least one.
     ///   - inputStream: Set to the stream to read from.
     ///   - outputStream: Set to the stream to write to.
+    @_disfavoredOverload
     public class func getBoundStreams(
         withBufferSize bufferSize: Int, inputStream: UnsafeMutablePointer<InputStream?>?,
         outputStream: UnsafeMutablePointer<OutputStream?>?

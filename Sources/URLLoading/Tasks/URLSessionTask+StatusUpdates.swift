@@ -1,12 +1,19 @@
+public import Foundation
 internal import LoadingEvents
 internal import LoadingTransport
 internal import Synchronization
 
-extension URLSessionTask {
+/// The superclass of ``URLSessionTask``; not for other use.
+///
+/// It has the types that are additions to Apple's API. Programs nest their own of the same names in the classes of tasks:
+/// the type of a class has precedence over that of its superclass, but two of one class would be ambiguous.
+open class _URLSessionTaskMembers: NSObject, @unchecked Sendable {
+    // Sendable: it has no state.
+
     /// The state, the progress and the counters of a task at one moment.
     public struct Status: Hashable, Sendable {
         /// The state of the task.
-        public var state: State
+        public var state: URLSessionTask.State
         /// The number of body bytes sent so far.
         public var countOfBytesSent: Int64
         /// The length of the request's body in bytes; −1 if unknown.
@@ -47,19 +54,6 @@ extension URLSessionTask {
         }
     }
 
-    /// The present status of the task, and each change of it until the task has completed.
-    ///
-    /// On Apple platforms these values are observed by their keys, which Swift on Linux does not have. A reader that is
-    /// slower than the task gets the newest status, not each one in between. The last status is that of the completed
-    /// task; callbacks of its end may still come after it.
-    ///
-    /// ```swift
-    /// for await status in task.statusUpdates {
-    ///     print(status.state, status.fractionCompleted, status.countOfBytesReceived)
-    /// }
-    /// ```
-    public var statusUpdates: StatusUpdates { StatusUpdates(core: core) }
-
     /// The status of a task over time: ``URLSessionTask/statusUpdates``. Each iteration is independent.
     public struct StatusUpdates: AsyncSequence, Sendable {
         let core: TaskCore?
@@ -90,6 +84,22 @@ extension URLSessionTask {
 
         public func makeAsyncIterator() -> AsyncIterator { AsyncIterator(core) }
     }
+}
+
+extension URLSessionTask {
+    /// The present status of the task, and each change of it until the task has completed.
+    ///
+    /// On Apple platforms these values are observed by their keys, which Swift on Linux does not have. A reader that is
+    /// slower than the task gets the newest status, not each one in between. The last status is that of the completed
+    /// task; callbacks of its end may still come after it.
+    ///
+    /// ```swift
+    /// for await status in task.statusUpdates {
+    ///     print(status.state, status.fractionCompleted, status.countOfBytesReceived)
+    /// }
+    /// ```
+    @_disfavoredOverload
+    public var statusUpdates: StatusUpdates { StatusUpdates(core: core) }
 }
 
 /// Those who wait for changes of a task.

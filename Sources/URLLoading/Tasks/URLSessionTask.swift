@@ -6,7 +6,7 @@ internal import Synchronization
 ///
 /// Created by a ``URLSession``, initially suspended. Thread-safe; properties are snapshots. On Linux there is no
 /// key-value observation: use ``statusUpdates``, ``progress`` and the delegate.
-open class URLSessionTask: NSObject, NSCopying, ProgressReporting, @unchecked Sendable {
+open class URLSessionTask: _URLSessionTaskMembers, NSCopying, ProgressReporting, @unchecked Sendable {
     // Sendable: all mutable state is in the core, which guards it.
 
     /// Nil for a task that a program created itself, for tests.

@@ -2,19 +2,8 @@ public import Foundation
 internal import LoadingPipeline
 internal import LoadingProtocols
 
-/// Additions to Apple's API: messages as sequences, in both directions, and pings at an interval.
-extension URLSessionWebSocketTask {
-    /// The messages that have not been received yet, as they come.
-    ///
-    ///     for try await message in task.messages { … }
-    ///
-    /// The sequence ends when the connection has been closed by close frames, and throws every other error of the task.
-    /// Each message is passed to one receiver only, so several iterations share them. Cancelling the iterating Swift
-    /// task ends the iteration with `CancellationError` before the next message is awaited; it does not end the
-    /// connection.
-    public var messages: Messages { Messages(task: self) }
-
-    /// An asynchronous sequence of ``messages``.
+extension _URLSessionTaskMembers {
+    /// An asynchronous sequence of ``URLSessionWebSocketTask/messages``.
     public struct Messages: AsyncSequence, Sendable {
         fileprivate let task: URLSessionWebSocketTask
 
@@ -27,7 +16,7 @@ extension URLSessionWebSocketTask {
 
             /// The next message; nil after the connection was closed by close frames. Throws every other error of the
             /// task.
-            public mutating func next() async throws -> Message? {
+            public mutating func next() async throws -> URLSessionWebSocketTask.Message? {
                 try Task.checkCancellation()
                 do {
                     return try await task.receive()
@@ -37,6 +26,20 @@ extension URLSessionWebSocketTask {
             }
         }
     }
+}
+
+/// Additions to Apple's API: messages as sequences, in both directions, and pings at an interval.
+extension URLSessionWebSocketTask {
+    /// The messages that have not been received yet, as they come.
+    ///
+    ///     for try await message in task.messages { … }
+    ///
+    /// The sequence ends when the connection has been closed by close frames, and throws every other error of the task.
+    /// Each message is passed to one receiver only, so several iterations share them. Cancelling the iterating Swift
+    /// task ends the iteration with `CancellationError` before the next message is awaited; it does not end the
+    /// connection.
+    @_disfavoredOverload
+    public var messages: Messages { Messages(task: self) }
 
     /// Sends one message whose parts are produced while it is sent, so that it may be larger than memory. Each part is
     /// a fragment on the wire, and the next one is asked for when the kernel has accepted the one before. Returns when
@@ -49,6 +52,7 @@ extension URLSessionWebSocketTask {
     /// - Parameters:
     ///   - parts: The parts. Empty ones are omitted.
     ///   - asText: Whether the parts together are UTF-8 text. Parts may end within a character.
+    @_disfavoredOverload
     public func send<Parts: AsyncSequence>(contentsOf parts: Parts, asText: Bool = false) async throws
     where Parts.Element == Data {
         guard let core, let webSocket else { throw URLError(.cancelled) }
@@ -98,6 +102,7 @@ extension URLSessionWebSocketTask {
     /// sends none.
     ///
     /// While unread messages stop the reading, no ping is sent and nothing fails.
+    @_disfavoredOverload
     public var pingInterval: TimeInterval? {
         get {
             guard let core, let webSocket else { return nil }

@@ -60,7 +60,17 @@ private func polyfills(_ base: URL) async throws -> String {
     let download = session.downloadTask(with: base)
     let resumeData = await download.cancelByProducingResumeData()
     let resumed = try? await session.download(resumeFrom: resumeData ?? Data())
-    return "\(String(decoding: uploaded, as: UTF8.self)) \(loaded.count) \(bytes.octets.count) \(resumed == nil)"
+    let socket = session.webSocketTask(with: base)
+    let messages: AsyncThrowingStream<URLSessionWebSocketTask.Message, Error> = socket.messages
+    socket.cancel()
+    var count = 0
+    do {
+        for try await _ in messages { count += 1 }
+    } catch {
+        count -= 1
+    }
+    return "\(String(decoding: uploaded, as: UTF8.self)) \(loaded.count) \(bytes.octets.count) \(resumed == nil) "
+        + "\(socket.statusUpdates.count) \(count)"
 }
 
 /// Clients that are built in three other ways.

@@ -92,4 +92,22 @@ import Foundation
             }
         }
     }
+
+    /// What Apple's API does not have.
+    extension URLSessionTask {
+        public enum Status { case present(URLSessionTask.State) }
+
+        public var statusUpdates: [Status] { [.present(state)] }
+    }
+
+    extension URLSessionWebSocketTask {
+        public var messages: AsyncThrowingStream<Message, Error> {
+            AsyncThrowingStream { continuation in
+                receive {
+                    continuation.yield(with: $0)
+                    continuation.finish()
+                }
+            }
+        }
+    }
 #endif
