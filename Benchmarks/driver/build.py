@@ -35,13 +35,13 @@ def build_c(name: str, folders: list[str], libraries: list[str]) -> list[str]:
     return [str(program)]
 
 
-def build_swift(product: str, rebuild: bool) -> list[str]:
+def build_swift(product: str, rebuild: bool, configuration: str) -> list[str]:
     # A build directory for each: the toolchain's client must not see a module of ours, whatever its name.
     scratch = ROOT / ".build" / product
-    program = scratch / "release" / product
+    program = scratch / configuration / product
     if rebuild:
         run(
-            ["swift", "build", "-c", "release", "--product", product, "--scratch-path", str(scratch)],
+            ["swift", "build", "-c", configuration, "--product", product, "--scratch-path", str(scratch)],
             cwd=ROOT,
         )
     if not program.exists():
@@ -90,13 +90,15 @@ def build_server() -> list[str]:
     return build_c("server", ["server"], ["-lssl", "-lcrypto"])
 
 
-def build_clients(wanted: set[str], rebuild: bool) -> tuple[dict[str, list[str]], dict[str, str]]:
-    """The commands of the programs that are there, and why the others are not."""
+def build_clients(
+    wanted: set[str], rebuild: bool, configuration: str = "release"
+) -> tuple[dict[str, list[str]], dict[str, str]]:
+    """The commands of the programs that are there, and why the others are not. The configuration is that of Swift."""
     steps = {
         "floor": lambda: build_c("floor", ["clients/floor", "clients/support"], ["-lssl", "-lcrypto"]),
         "curl-multi": lambda: build_c("curl-multi", ["clients/curl-multi", "clients/support"], ["-lcurl"]),
-        "url-session-ours": lambda: build_swift("url-session-ours", rebuild),
-        "url-session-toolchain": lambda: build_swift("url-session-toolchain", rebuild),
+        "url-session-ours": lambda: build_swift("url-session-ours", rebuild, configuration),
+        "url-session-toolchain": lambda: build_swift("url-session-toolchain", rebuild, configuration),
         "h2load": lambda: build_witness("h2load"),
         "gtlsclient": lambda: build_witness("gtlsclient"),
         "go": build_go,

@@ -107,10 +107,16 @@ ALL = [
     Client("node-own", "node-websocket", MESSAGES, countable=False),
 ]
 # Only when named: a byte at a time is another subject than the transfer.
-ON_REQUEST = [Client("ours-bytes", "url-session-ours", ("w3", "w4"), mode("bytes"))]
+ON_REQUEST = [
+    Client("ours-bytes", "url-session-ours", ("w3", "w4", "b1"), mode("bytes")),
+    Client("ours-lines", "url-session-ours", ("b2",), mode("lines")),
+]
 BY_NAME = {client.name: client for client in ALL + ON_REQUEST}
 # Not rivals: the floor and the load tools are no HTTP clients, and ours is not its own peer.
-NOT_PEERS = ("floor", "h2load", "gtlsclient", "ours", "ours-delegate", "ours-async", "ours-bytes")
+NOT_PEERS = ("floor", "h2load", "gtlsclient", "ours", "ours-delegate", "ours-async", "ours-bytes", "ours-lines")
+# What a debug build is compared on: the programs that it concerns, and curl.
+DEBUG = ("curl", "ours", "ours-delegate", "ours-async", "ours-bytes", "ours-lines", "fn", "fn-delegate", "fn-async")
+DEBUG_WORKLOADS = ("w1", "w2a", "w3", "w5", "b1", "b2", "d1")
 
 
 def reference(workload: Workload) -> str:

@@ -34,11 +34,12 @@ def names(known: dict):
 
 def parse_arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="scripts/bench", description="Compares HTTP clients on the same work.")
-    parser.add_argument("--workloads", type=names(workloads.BY_NAME), default=list(workloads.BY_NAME))
+    parser.add_argument("--workloads", type=names(workloads.BY_NAME), help="default: all")
     parser.add_argument("--clients", type=names(clients.BY_NAME), help="default: all that can be built")
     parser.add_argument("--repetitions", type=int, default=5)
     parser.add_argument("--quick", action="store_true", help="about a tenth of the work, twice")
     parser.add_argument("--no-build", action="store_true", help="use the Swift programs that are there")
+    parser.add_argument("--debug", action="store_true", help="build the Swift programs as `swift build` does by default")
     parser.add_argument("--check", nargs="?", const="ours", metavar="CLIENT", help="hold it against budgets.json")
     parser.add_argument("--budgets", action="store_true", help="hold only what can be counted against budgets.json")
     parser.add_argument("--unpinned", action="store_true", help="clients use all CPUs, as programs do, not one")
@@ -50,6 +51,12 @@ def parse_arguments() -> argparse.Namespace:
     pinned = [arguments.markdown, arguments.check, arguments.budgets, arguments.callgrind, arguments.strace]
     if arguments.unpinned and any(pinned):
         parser.error("pages, budgets and counts are of pinned clients")
+    if arguments.debug and (arguments.check or arguments.budgets):
+        parser.error("budgets are those of release builds")
+    if arguments.debug:
+        arguments.clients = arguments.clients or list(clients.DEBUG)
+        arguments.workloads = arguments.workloads or list(clients.DEBUG_WORKLOADS)
+    arguments.workloads = arguments.workloads or list(workloads.BY_NAME)
     if arguments.budgets:
         arguments.clients = budgets.names_of_clients(BUDGETS)
         arguments.workloads = budgets.names_of_workloads(BUDGETS)
@@ -73,7 +80,8 @@ def raise_open_files() -> None:
 
 def choose_clients(arguments: argparse.Namespace) -> tuple[list[clients.Client], dict[str, list[str]]]:
     chosen = [clients.BY_NAME[name] for name in arguments.clients] if arguments.clients else clients.ALL
-    programs, missing = build.build_clients({client.program for client in chosen}, not arguments.no_build)
+    programs, missing = build.build_clients(
+        {client.program for client in chosen}, not arguments.no_build, "debug" if arguments.debug else "release")
     for program, reason in missing.items():
         say(f"without {program}: {reason}")
     if missing and arguments.clients:
@@ -136,6 +144,7 @@ def run(arguments: argparse.Namespace, folder: Path) -> int:
         "load": median(sample.load for sample in samples) if samples else 0,
         "machine": report.machine(),
         "quick": arguments.quick,
+        "debug": arguments.debug,
     }
     path = RESULTS / f"{timestamp()}.json"
     save(path, facts, samples)
@@ -173,7 +182,7 @@ def finish(arguments: argparse.Namespace, facts: dict, samples: list[Sample]) ->
     say(report.console(summary, list(measured.values())))
     if arguments.markdown:
         # A part of the work replaces its own section alone.
-        sections = {
+        sections = {"debug": list(measured)} if facts.get("debug") else {
             "results": [
                 work.name for work in measured.values() if work.version == 1 and not work.messages and not work.session
             ],

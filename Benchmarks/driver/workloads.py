@@ -66,7 +66,7 @@ class Workload:
     def with_size(self, size: int) -> "Workload":
         if self.upload:
             return replace(self, upload=size)
-        return replace(self, body=size, path=f"/bytes/{size}")
+        return replace(self, body=size, path=f"{self.path.rsplit('/', 1)[0]}/{size}")
 
     def quick(self) -> "Workload":
         """About a tenth of the work, for warming up and for trying things out."""
@@ -142,6 +142,8 @@ ALL = [
     transfer("w3", "2 GiB, body discarded", 2 * GIB),
     transfer("w4", "2 GiB over TLS 1.3, body discarded", 2 * GIB, tls=True),
     transfer("w5", "1 GiB to a file", GIB, to_file=True),
+    transfer("b1", "64 MiB read byte by byte", 64 * MIB),
+    replace(transfer("b2", "64 MiB read line by line, of 64 bytes", 64 * MIB), path=f"/lines/{64 * MIB}"),
     Workload("w8", "10,000 requests at once, each held 2 s", "/hold/2000", 10_000, 10_000, 10_000),
     Workload("w9", "process start to first response", "/small", unit="start", repetition_factor=3, limit=60),
     Workload("w9s", "the same over TLS 1.3", "/small", tls=True, unit="start", repetition_factor=3, limit=60),

@@ -19,6 +19,18 @@ enum { record = 16384, records_a_send = 16, response_room = 512, small_body = 10
 // walk; and as it is never written to, all of it is the kernel's one page of zeros, which stays in the nearest cache.
 static char zeros[1 << 20];
 
+// The body of /lines: text, whose lines all have the same length.
+enum { line = 64 };
+static char text[1 << 20];
+
+/// The next bytes of the body, and how many there are. A text ends with a whole line.
+static const char *next_of_body(const struct connection *connection, size_t most, size_t *count) {
+    size_t from = connection->is_text ? (size_t)(-connection->body_left % line) : 0;
+    if (most > sizeof zeros - from) most = sizeof zeros - from;
+    *count = connection->body_left < most ? (size_t)connection->body_left : most;
+    return (connection->is_text ? text : zeros) + from;
+}
+
 struct connection *connection_open(int fd, SSL_CTX *tls) {
     struct connection *connection = malloc(sizeof *connection);
     if (!connection) {
@@ -68,8 +80,9 @@ static enum progress flush_plain(struct connection *connection) {
     }
     connection->out_offset = connection->out_length = 0;
     while (connection->body_left) {
-        size_t wanted = connection->body_left < sizeof zeros ? (size_t)connection->body_left : sizeof zeros;
-        ssize_t sent = send(connection->fd, zeros, wanted, MSG_NOSIGNAL);
+        size_t wanted;
+        const char *bytes = next_of_body(connection, sizeof zeros, &wanted);
+        ssize_t sent = send(connection->fd, bytes, wanted, MSG_NOSIGNAL);
         if (sent < 0) return progress_of_errno();
         connection->body_left -= (uint64_t)sent;
     }
@@ -101,10 +114,7 @@ static enum progress flush_tls(struct connection *connection) {
             const char *bytes = connection->out + connection->out_offset;
             size_t wanted = connection->out_length - connection->out_offset, sent = 0;
             bool body = wanted == 0;
-            if (body) {
-                bytes = zeros;
-                wanted = connection->body_left < record ? (size_t)connection->body_left : record;
-            }
+            if (body) bytes = next_of_body(connection, record, &wanted);
             if (wanted == 0) break;
             ERR_clear_error();
             if (!SSL_write_ex(connection->tls, bytes, wanted, &sent)) return failed;
@@ -171,6 +181,16 @@ static size_t format_head(char *out, const char *status, uint64_t length, const 
 static void respond(struct connection *connection, const char *status, uint64_t length) {
     connection->out_length += format_head(connection->out + connection->out_length, status, length, "no-cache");
     connection->body_left = length;
+    connection->is_text = false;
+}
+
+static void respond_text(struct connection *connection, uint64_t length) {
+    if (!text[0]) {
+        memset(text, 'x', sizeof text);
+        for (size_t end = line; end <= sizeof text; end += line) text[end - 1] = '\n';
+    }
+    respond(connection, "200 OK", length);
+    connection->is_text = true;
 }
 
 /// What caches may do with a small response. The date of all is old, so a fresh one has to be fresh for long.
@@ -237,6 +257,8 @@ static enum progress answer(struct connection *connection, uint64_t now) {
         respond_small(connection, fresh);
     } else if (sscanf(connection->in, "GET /bytes/%llu ", &number) == 1) {
         respond(connection, "200 OK", number);
+    } else if (sscanf(connection->in, "GET /lines/%llu ", &number) == 1) {
+        respond_text(connection, number);
     } else if (sscanf(connection->in, "GET /hold/%llu ", &number) == 1) {
         accepted = hold_add(connection, now + number * 1000000);
     } else {

@@ -19,6 +19,8 @@ struct connection {
     bool readable;
     bool closing;
     bool held;
+    /// Whether the body consists of lines, not of zeros.
+    bool is_text;
     size_t hold_index;
     uint64_t deadline;
     uint64_t body_left;

@@ -1,6 +1,7 @@
 // The benchmark's HTTP/1.1 server: as little work a request as HTTP allows, so that the clients are what is measured.
 //
 //   GET /small     100 bytes        GET /bytes/N   N zeros        GET /hold/MS   100 bytes after MS milliseconds
+//   GET /lines/N   N bytes in lines of 64
 //   GET /echo      a WebSocket that sends every message back
 //
 // usage: server [TLS-DIRECTORY]

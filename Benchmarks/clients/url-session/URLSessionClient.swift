@@ -3,8 +3,8 @@
 // does what most users do, who change nothing: memory (the default cache), disk (the same without memory).
 //
 // Modes: completion (handlers), delegate (body counted or written to --file as it comes), async (a task group as wide
-// as the concurrency), download (downloadTask, the file moved to --file), upload (uploadTask from a file), bytes
-// (AsyncBytes, this package only), echo and echo-async (WebSocket messages, this package only).
+// as the concurrency), download (downloadTask, the file moved to --file), upload (uploadTask from a file), bytes and
+// lines (AsyncBytes and their lines, this package only), echo and echo-async (WebSocket messages, this package only).
 
 import Foundation
 import Glibc
@@ -251,7 +251,11 @@ func runAsync(_ workload: Workload, request: URLRequest, configuration: URLSessi
             }
             var received = 0
             do {
-                for try await _ in bytes { received += 1 }
+                if workload.mode == "lines" {
+                    for try await line in bytes.lines { received += line.utf8.count + 1 }
+                } else {
+                    for try await _ in bytes { received += 1 }
+                }
             } catch {
                 received = -1
             }
@@ -323,7 +327,7 @@ enum URLSessionClient {
                 end(await runAsync(workload, request: request, configuration: configuration), meter)
             }
         #if URL_LOADING
-            case "bytes":
+            case "bytes", "lines":
                 Task.detached { [request] in
                     end(await runBytes(workload, request: request, configuration: configuration), meter)
                 }
