@@ -106,7 +106,7 @@ package enum HTTP1RequestEncoder {
     private static func slice(
         _ block: UnsafeRawBufferPointer, _ start: UInt32, _ length: UInt32
     ) -> UnsafeRawBufferPointer {
-        UnsafeRawBufferPointer(rebasing: block[Int(start)..<(Int(start) &+ Int(length))])
+        block.part(from: Int(start), count: Int(length))
     }
 
     private static func appendFraming(

@@ -150,7 +150,7 @@ package struct HTTP1ResponseParser {
             try skipEmptyLines(&input)
             if input.isEmpty { return nil }
             if let head = HTTP1PlainHead(input, limits: limits) {
-                let bytes = UnsafeRawBufferPointer(rebasing: input[..<head.byteCount])
+                let bytes = input.part(from: 0, count: head.byteCount)
                 let framing = HTTP1Framing(bytes, head.positions)
                 let fields = HTTPFields(bytes: [UInt8](bytes), positions: head.positions)
                 let reason = head.statusLine.reason(in: bytes)
@@ -280,7 +280,7 @@ package struct HTTP1ResponseParser {
     @inline(__always)
     private func takeBody(_ input: inout UnsafeRawBufferPointer, atMost length: Int64) -> UnsafeRawBufferPointer? {
         if input.isEmpty { return nil }
-        let body = UnsafeRawBufferPointer(rebasing: input[..<min(input.count, Int(clamping: length))])
+        let body = input.part(from: 0, count: min(input.count, Int(clamping: length)))
         input.dropPrefix(body.count)
         return body
     }

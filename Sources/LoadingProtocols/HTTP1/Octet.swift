@@ -117,10 +117,17 @@ extension UnsafeRawBufferPointer {
         return true
     }
 
+    /// The octets from `start` on. In debug builds the slices of the standard library cost a hundred times as much.
+    @inline(__always)
+    func part(from start: Int, count: Int) -> UnsafeRawBufferPointer {
+        UnsafeRawBufferPointer(start: baseAddress?.advanced(by: start), count: count)
+    }
+
     /// Drops `count` octets from the front, at most all.
     @inline(__always)
     mutating func dropPrefix(_ count: Int) {
-        self = UnsafeRawBufferPointer(rebasing: self[Swift.min(Swift.max(count, 0), self.count)...])
+        let dropped = count < 0 ? 0 : count < self.count ? count : self.count
+        self = part(from: dropped, count: self.count &- dropped)
     }
 }
 

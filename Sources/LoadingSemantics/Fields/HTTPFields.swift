@@ -150,7 +150,13 @@ package struct HTTPFields: Sendable {
         var name = name
         return name.withUTF8 { name in
             bytes.withUnsafeBufferPointer { block in
-                positions.firstIndex { Self.isNamed(name, $0, in: block) }
+                // Not `firstIndex(where:)`, which takes ten times as long in a debug build.
+                var index = 0
+                while index < positions.count {
+                    if Self.isNamed(name, positions[index], in: block) { return index }
+                    index += 1
+                }
+                return nil
             }
         }
     }
@@ -172,9 +178,12 @@ package struct HTTPFields: Sendable {
             return false
         }
         let start = Int(position.nameStart)
-        for index in 0..<name.count {
-            let (byte, wanted) = (block[start &+ index], name[index])
+        var index = 0
+        while index < name.count {
+            let byte = block[start &+ index]
+            let wanted = name[index]
             if byte != wanted, asciiLowercase(byte) != asciiLowercase(wanted) { return false }
+            index &+= 1
         }
         return true
     }
