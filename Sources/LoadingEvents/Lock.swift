@@ -29,7 +29,7 @@ package struct Lock: ~Copyable, Sendable {
         private let level: Level
         /// The levels of the locks that a thread holds, one bit each, and `uncheckedOrder`.
         private static let held = ThreadWord()
-        private static let uncheckedOrder: UInt = 16
+        private static var uncheckedOrder: UInt { 16 }
     #endif
 
     /// Whether the calling thread must take locks in the order of their levels. Not while it holds all locks of
@@ -88,12 +88,15 @@ package struct Lock: ~Copyable, Sendable {
 
     #if DEBUG
         @usableFromInline
-        func noteUnlocking() { if Self.isOrderChecked { Self.held.value &= ~level.rawValue } }
+        func noteUnlocking() {
+            let held = Self.held.value
+            if held & Self.uncheckedOrder == 0 { Self.held.value = held & ~level.rawValue }
+        }
 
         @usableFromInline
         func noteLocking() {
-            guard Self.isOrderChecked else { return }
             let held = Self.held.value
+            if held & Self.uncheckedOrder != 0 { return }
             // Also when it is free: the order is wrong before two threads ever meet in it.
             if held >= level.rawValue {
                 DebugCheck.fail("A lock of level \(level) is taken while one of its level or an inner one is held")

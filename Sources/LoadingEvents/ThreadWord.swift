@@ -5,21 +5,19 @@
     ///
     /// A process that has used up its keys has no such words; nothing is checked there.
     package struct ThreadWord: Sendable {
-        private let key: pthread_key_t?
+        // Not an optional key: each lock reads a word, and in debug builds `Optional.map` takes most of the time of that.
+        private let key: pthread_key_t
+        package let isAvailable: Bool
 
         package init() {
             var key = pthread_key_t()
-            self.key = pthread_key_create(&key, nil) == 0 ? key : nil
+            isAvailable = pthread_key_create(&key, nil) == 0
+            self.key = key
         }
 
-        package var isAvailable: Bool { key != nil }
-
         package var value: UInt {
-            get { key.map { UInt(bitPattern: pthread_getspecific($0)) } ?? 0 }
-            nonmutating set {
-                guard let key else { return }
-                pthread_setspecific(key, UnsafeRawPointer(bitPattern: newValue))
-            }
+            get { isAvailable ? UInt(bitPattern: pthread_getspecific(key)) : 0 }
+            nonmutating set { if isAvailable { pthread_setspecific(key, UnsafeRawPointer(bitPattern: newValue)) } }
         }
     }
 #endif
