@@ -29,17 +29,25 @@ open class _URLSessionMembers: NSObject, @unchecked Sendable {
         /// The one reader of the body.
         public func makeAsyncIterator() -> Iterator { Iterator(body: body) }
 
-        /// Iterates over the bytes. Reads whole buffers internally, so most calls are an inlined array access on the
+        /// Iterates over the bytes. Reads whole buffers internally, so most calls are an inlined memory access on the
         /// caller's executor.
-        public struct Iterator: AsyncIteratorProtocol, Sendable {
+        public struct Iterator: AsyncIteratorProtocol, @unchecked Sendable {
+            // Sendable: the bytes at `next` belong to `piece`, which is not changed while it has several owners.
+
             /// A byte.
             public typealias Element = UInt8
 
             private let body: Body
-            @usableFromInline var piece: [UInt8] = []
-            @usableFromInline var offset = 0
+            private var piece = Piece(capacity: 0)
+            /// The next byte in `piece`, and how many bytes are left. A pointer, because in debug builds, where nothing is
+            /// inlined, an access to an array costs several times as much.
+            @usableFromInline var position: UnsafePointer<UInt8>
+            @usableFromInline var left = 0
 
-            init(body: Body) { self.body = body }
+            init(body: Body) {
+                self.body = body
+                position = UnsafePointer(piece.bytes)
+            }
 
             /// The next byte; nil at the end of the body.
             @inlinable
@@ -57,17 +65,46 @@ open class _URLSessionMembers: NSObject, @unchecked Sendable {
 
             @inlinable @inline(__always)
             mutating func takeByte() -> UInt8? {
-                guard offset < piece.count else { return nil }
-                defer { offset &+= 1 }
-                return piece[offset]
+                guard left != 0 else { return nil }
+                let byte = position.pointee
+                position = position.advanced(by: 1)
+                left &-= 1
+                return byte
             }
 
             @usableFromInline
             mutating func nextPiece(isolation actor: isolated (any Actor)?) async throws -> UInt8? {
-                piece = try await nextBuffer(isolation: actor) ?? []
-                offset = 0
+                if let next = try await body.next(isolation: actor) { fill(with: next) }
                 return takeByte()
             }
+
+            private mutating func fill(with data: Data) {
+                if data.count > piece.capacity || !isKnownUniquelyReferenced(&piece) {
+                    piece = Piece(capacity: data.count)
+                }
+                data.copyBytes(to: piece.bytes, count: data.count)
+                position = UnsafePointer(piece.bytes)
+                left = data.count
+            }
+
+            mutating func nextBuffer(isolation actor: isolated (any Actor)?) async throws -> [UInt8]? {
+                guard left > 0 else { return try await body.next(isolation: actor).map { Array($0) } }
+                defer { left = 0 }
+                return Array(UnsafeBufferPointer(start: position, count: left))
+            }
+        }
+
+        /// The memory of the bytes that an iterator has read.
+        private final class Piece {
+            let capacity: Int
+            let bytes: UnsafeMutablePointer<UInt8>
+
+            init(capacity: Int) {
+                self.capacity = capacity
+                bytes = .allocate(capacity: capacity)
+            }
+
+            deinit { bytes.deallocate() }
         }
 
         /// Shared by the sequence and its iterators. When all are released, the load is cancelled.
@@ -93,12 +130,4 @@ open class _URLSessionMembers: NSObject, @unchecked Sendable {
     }
 }
 
-extension URLSession.AsyncBytes.Iterator: BufferedBytes {
-    mutating func nextBuffer(isolation actor: isolated (any Actor)?) async throws -> [UInt8]? {
-        if offset < piece.count {
-            defer { offset = piece.count }
-            return Array(piece[offset...])
-        }
-        return try await body.next(isolation: actor).map { Array($0) }
-    }
-}
+extension URLSession.AsyncBytes.Iterator: BufferedBytes {}
