@@ -1,3 +1,5 @@
+internal import CLoadingLinux
+
 /// Validates UTF-8 (RFC 3629) that arrives in pieces.
 struct UTF8Validator: Equatable {
     /// The number of continuation octets that are missing from the current character.
@@ -15,12 +17,7 @@ struct UTF8Validator: Equatable {
         let end = octets.count
         while index < end {
             if missing == 0 {
-                // Eight ASCII characters at a time.
-                while index &+ 8 <= end,
-                    octets.loadUnaligned(fromByteOffset: index, as: UInt64.self) & 0x8080_8080_8080_8080 == 0
-                {
-                    index &+= 8
-                }
+                index = cll_end_of_ascii(octets.baseAddress, index, end)
                 guard index < end else { return true }
                 guard begin(octets[index]) else { return false }
             } else {

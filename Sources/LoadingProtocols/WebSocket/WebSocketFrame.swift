@@ -1,3 +1,5 @@
+internal import CLoadingLinux
+
 /// The kinds of frames (RFC 6455 §5.2).
 package enum WebSocketOpcode: UInt8, Sendable {
     case continuation = 0x0
@@ -129,15 +131,6 @@ enum WebSocketMask {
         let shift = UInt32(offset & 3) * 8
         let word = shift == 0 ? turned : turned &>> shift | turned &<< (32 - shift)
         let wide = UInt64(word) | UInt64(word) &<< 32
-        var index = 0
-        while index &+ 8 <= target.count {
-            let value = UInt64(littleEndian: payload.loadUnaligned(fromByteOffset: index, as: UInt64.self)) ^ wide
-            target.storeBytes(of: value.littleEndian, toByteOffset: index, as: UInt64.self)
-            index &+= 8
-        }
-        while index < target.count {
-            target[index] = payload[index] ^ UInt8(truncatingIfNeeded: wide &>> UInt64((index & 7) * 8))
-            index &+= 1
-        }
+        cll_mask(target.baseAddress, payload.baseAddress, target.count, wide.littleEndian)
     }
 }

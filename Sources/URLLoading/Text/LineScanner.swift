@@ -1,3 +1,5 @@
+internal import CLoadingLinux
+
 /// Finds the lines of UTF-8 that are not empty. It searches for the last byte of each terminator and looks back from
 /// there, so terminators may be split across buffers. CR LF yields an empty line, which is omitted.
 @usableFromInline
@@ -64,36 +66,15 @@ package struct LineScanner: ByteScanner {
     private func endOfLine() -> End? {
         let start = buffer.offset
         return buffer.bytes.withUnsafeBytes { bytes in
-            var index = start
+            var index = cll_possible_line_end(bytes.baseAddress, start, bytes.count)
             while index < bytes.count {
-                // Skip eight bytes at a time while none of them can end a terminator.
-                while index + 8 <= bytes.count,
-                    !Self.mayEndLine(bytes.loadUnaligned(fromByteOffset: index, as: UInt64.self))
-                {
-                    index += 8
+                if let length = terminatorLength(endingAt: index, of: bytes, from: start) {
+                    return End(index: index, length: length)
                 }
-                let stop = min(index + 8, bytes.count)
-                while index < stop {
-                    if let length = terminatorLength(endingAt: index, of: bytes, from: start) {
-                        return End(index: index, length: length)
-                    }
-                    index += 1
-                }
+                index = cll_possible_line_end(bytes.baseAddress, index + 1, bytes.count)
             }
             return nil
         }
-    }
-
-    /// Whether a byte of `word` is LF, VT, FF, CR, or not ASCII.
-    @inline(__always)
-    private static func mayEndLine(_ word: UInt64) -> Bool {
-        let ones: UInt64 = 0x0101_0101_0101_0101
-        let low = word & (ones &* 0x7F)
-        // The top bit of each byte is set in `below` if its lower seven bits are less than 0x0E, and in `above` if they
-        // are more than 0x09. There is no carry or borrow between bytes.
-        let below = (ones &* (0x7F + 0x0E)) &- low
-        let above = low &+ (ones &* (0x7F - 0x09))
-        return ((below & above) | word) & (ones &* 0x80) != 0
     }
 
     /// The length of the terminator whose last byte is at `index`; nil if there is none.
