@@ -2,7 +2,9 @@ internal import Glibc
 package import LoadingSemantics
 
 /// How the connections of an origin use a proxy.
-package enum ProxyMode: Hashable, Sendable {
+///
+/// Indirect, so that a `ConnectionKey`, which each load copies, is small.
+package indirect enum ProxyMode: Hashable, Sendable {
     /// The proxy relays bytes to the origin's host, through CONNECT or SOCKS.
     case tunnel(ProxyServer)
     /// The connections end at the proxy, which forwards the requests (absolute-form, RFC 9112 §3.2.2).

@@ -1,7 +1,8 @@
 /// One way to reach a server: directly, or through a proxy.
 package enum ProxyRoute: Sendable, Hashable {
     case direct
-    case through(ProxyServer)
+    /// Indirect, so that the copies which each load makes of its route are those of a reference at most.
+    indirect case through(ProxyServer)
 }
 
 /// The routes to a server, in the order in which they are tried.

@@ -1,14 +1,14 @@
 internal import LoadingPipeline
 
-/// The kind of a task.
+/// The kind of a task. What the others have is indirect, so that data tasks, which are most, stay small.
 enum TaskKind {
     case data
     /// An upload of this content, possibly resumed.
-    case upload(UploadContent, StoppedUpload?)
+    indirect case upload(UploadContent, StoppedUpload?)
     /// A download to a file, possibly resumed.
-    case download(StoppedDownload?)
+    indirect case download(StoppedDownload?)
     /// A connection to an endpoint, or nil for the connection of a data task.
-    case stream(StreamEndpoint?)
+    indirect case stream(StreamEndpoint?)
     case webSocket(WebSocketState)
 
     /// Whether the body is delivered like that of a data task.
