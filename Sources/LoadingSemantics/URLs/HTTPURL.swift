@@ -1,6 +1,7 @@
 /// A parsed absolute URL of HTTP or WebSocket.
 ///
-/// Parsed once per request in one pass, with one allocation, and one more for hosts of 16 or more characters.
+/// Parsed once per request in one pass, with two allocations, and one more for hosts of 16 or more characters. Copies
+/// share the parts, because each stage of a load has one.
 package struct HTTPURL: Sendable, Equatable {
     package enum Scheme: UInt8, Sendable {
         case http, https, ws, wss
@@ -42,15 +43,37 @@ package struct HTTPURL: Sendable, Equatable {
         }
     }
 
-    package let scheme: Scheme
+    private let parts: Parts
+
+    private final class Parts: Sendable {
+        let scheme: Scheme
+        let host: String
+        let port: UInt16
+        let userinfo: String?
+        /// Authority and target, adjacent, so that the absolute form needs no concatenation.
+        let bytes: [UInt8]
+        let authorityLength: Int
+
+        init(
+            scheme: Scheme, host: String, port: UInt16, userinfo: String?, bytes: [UInt8], authorityLength: Int
+        ) {
+            self.scheme = scheme
+            self.host = host
+            self.port = port
+            self.userinfo = userinfo
+            self.bytes = bytes
+            self.authorityLength = authorityLength
+        }
+    }
+
+    package var scheme: Scheme { parts.scheme }
     /// Lower-case ASCII, without brackets. The zone of an IPv6 address follows "%".
-    package let host: String
-    package let port: UInt16
+    package var host: String { parts.host }
+    package var port: UInt16 { parts.port }
     /// As in the URL, or nil.
-    package let userinfo: String?
-    /// Authority and target, adjacent, so that the absolute form needs no concatenation.
-    private let bytes: [UInt8]
-    private let authorityLength: Int
+    package var userinfo: String? { parts.userinfo }
+    private var bytes: [UInt8] { parts.bytes }
+    private var authorityLength: Int { parts.authorityLength }
 
     /// The value of `Host` and `:authority`: without userinfo and zone, with the port only if it is not the default
     /// (MISC-27).
@@ -135,12 +158,15 @@ package struct HTTPURL: Sendable, Equatable {
     }
 
     private init(scheme: Scheme, host: String, port: UInt16, userinfo: String?, bytes: [UInt8], authorityLength: Int) {
-        self.scheme = scheme
-        self.host = host
-        self.port = port
-        self.userinfo = userinfo
-        self.bytes = bytes
-        self.authorityLength = authorityLength
+        parts = Parts(
+            scheme: scheme, host: host, port: port, userinfo: userinfo, bytes: bytes, authorityLength: authorityLength)
+    }
+
+    package static func == (left: HTTPURL, right: HTTPURL) -> Bool {
+        left.parts === right.parts
+            || left.scheme == right.scheme && left.port == right.port && left.host == right.host
+                && left.userinfo == right.userinfo && left.authorityLength == right.authorityLength
+                && left.bytes == right.bytes
     }
 }
 
