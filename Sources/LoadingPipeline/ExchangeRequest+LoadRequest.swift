@@ -14,10 +14,13 @@ extension ExchangeRequest {
         }
         // `Upgrade` applies to this connection only, so `Connection` must list it (RFC 9110 §7.8).
         if own.contains("Upgrade") { fields.append("Connection", "Upgrade") }
-        let defaults = url.scheme.isSecure ? environment.secureDefaults : environment.clearDefaults
+        let isSecure = url.scheme.isSecure
+        let all = isSecure ? environment.secureDefaults : environment.clearDefaults
+        let defaults = own.isEmpty ? all : all.without(namesOf: fields)
+        let lines = isSecure ? environment.secureDefaultLines : environment.clearDefaultLines
         self.init(
             method: method, target: .origin(String(decoding: url.target, as: UTF8.self)),
-            fields: fields, defaults: own.isEmpty ? defaults : defaults.without(namesOf: fields), body: .none,
+            fields: fields, defaults: defaults, defaultLines: defaults.count == all.count ? lines : [], body: .none,
             expectsContinue: own.firstValue("Expect")?.lowercased() == "100-continue")
     }
 }

@@ -1,5 +1,6 @@
 package import LoadingConnections
 package import LoadingEvents
+internal import LoadingProtocols
 package import LoadingSemantics
 package import LoadingTransport
 
@@ -22,6 +23,9 @@ package final class LoadingEnvironment {
     /// On first use, because they depend on whether Brotli can be loaded.
     private(set) lazy var secureDefaults = makeSecureDefaults()
     private let makeSecureDefaults: () -> HTTPFields
+    /// Their lines in HTTP/1.1.
+    let clearDefaultLines: [UInt8]
+    private(set) lazy var secureDefaultLines = HTTP1RequestEncoder.lines(of: secureDefaults)
     /// Called on the loop with the head of each sent request and of each received response; nil to report no heads.
     @exclusivity(unchecked) package var headObserver: (@Sendable (MessageHead) -> Void)?
 
@@ -35,6 +39,7 @@ package final class LoadingEnvironment {
         self.proxies = proxies.flatMap { $0.rules.isEmpty ? nil : $0 }
         self.clearDefaults = clearDefaults
         makeSecureDefaults = secureDefaults
+        clearDefaultLines = HTTP1RequestEncoder.lines(of: clearDefaults)
     }
 
     /// From now on every request uses a new connection, with a new DNS lookup, and tries its routes in their original

@@ -13,6 +13,7 @@ package struct ExchangeRequest {
         var target: HTTP1RequestTarget
         var fields: HTTPFields
         var defaults: HTTPFields
+        var defaultLines: [UInt8]
         var body: RequestBody
         let expectsContinue: Bool
     }
@@ -27,12 +28,12 @@ package struct ExchangeRequest {
 
     package init(
         method: String, connectProtocol: String? = nil, target: HTTP1RequestTarget, fields: HTTPFields,
-        defaults: HTTPFields, body: RequestBody, expectsContinue: Bool
+        defaults: HTTPFields, defaultLines: [UInt8] = [], body: RequestBody, expectsContinue: Bool
     ) {
         storage = Storage(
             Values(
                 method: method, connectProtocol: connectProtocol, target: target, fields: fields, defaults: defaults,
-                body: body, expectsContinue: expectsContinue))
+                defaultLines: defaultLines, body: body, expectsContinue: expectsContinue))
     }
 
     /// The storage to change: copied first if another request shares it.
@@ -70,8 +71,14 @@ package struct ExchangeRequest {
     /// The default fields, which every request of the session carries.
     package var defaults: HTTPFields {
         get { storage.values.defaults }
-        set { owned().values.defaults = newValue }
+        set {
+            owned().values.defaults = newValue
+            owned().values.defaultLines = []
+        }
     }
+
+    /// The lines of `defaults` in HTTP/1.1, which a session makes once; empty if these are others.
+    package var defaultLines: [UInt8] { storage.values.defaultLines }
 
     package var body: RequestBody {
         get { storage.values.body }

@@ -146,7 +146,7 @@ package final class HTTP1Connection: HTTPExchangeStream, ByteStreamOwner, LoopTi
         do {
             try HTTP1RequestEncoder.appendHead(
                 method: request.method, target: request.target, body: framing, fields: request.fields,
-                additional: request.defaults, to: &head)
+                additional: request.defaults, lines: request.defaultLines, to: &head)
         } catch {
             // Nothing was sent, so the connection is still usable. It is returned in a later turn, so that a long queue
             // of such requests does not recurse.

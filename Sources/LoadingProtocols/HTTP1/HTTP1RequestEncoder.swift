@@ -10,13 +10,16 @@ package enum HTTP1RequestEncoder {
     /// `Host` goes first wherever it stands. The body alone decides how it is framed: `Content-Length` and
     /// `Transfer-Encoding` among the fields are left out, and the right one is added (MISC-5).
     ///
-    /// - Parameter additional: Fields that come after the others; two blocks save the caller from joining them.
+    /// - Parameters:
+    ///   - additional: Fields that come after the others; two blocks save the caller from joining them.
+    ///   - lines: Their lines, from `lines(of:)`; empty if they have not been made.
     package static func appendHead(
         method: String, target: HTTP1RequestTarget, body: HTTP1RequestBody, fields: HTTPFields,
-        additional: HTTPFields = HTTPFields(), to bytes: inout [UInt8]
+        additional: HTTPFields = HTTPFields(), lines: [UInt8] = [], to bytes: inout [UInt8]
     ) throws(HTTP1EncodingError) {
         // The request line's and the framing's constant parts are shorter than 96 octets together.
-        let bound = method.utf8.count &+ target.maximumLength &+ length(of: fields) &+ length(of: additional) &+ 96
+        let additionalLength = lines.isEmpty ? length(of: additional) : lines.count
+        let bound = method.utf8.count &+ target.maximumLength &+ length(of: fields) &+ additionalLength &+ 96
         try OctetWriter.append(to: &bytes, atMost: bound) { writer throws(HTTP1EncodingError) in
             writer.append(text: method)
             let name = writer.written(from: 0)
@@ -26,14 +29,30 @@ package enum HTTP1RequestEncoder {
             writer.append(" HTTP/1.1\r\n")
             let hosts =
                 try appendFields(fields, to: &writer) { isHost($0) }
-                &+ appendFields(additional, to: &writer) { isHost($0) }
+                &+ (lines.isEmpty ? appendFields(additional, to: &writer) { isHost($0) } : 0)
             if hosts == 0 { throw .missingHost }
             if hosts > 1 { throw .severalHosts }
             try appendFields(fields, areNamesChecked: true, to: &writer) { !isHost($0) && !isFraming($0) }
-            try appendFields(additional, areNamesChecked: true, to: &writer) { !isHost($0) && !isFraming($0) }
+            if lines.isEmpty {
+                try appendFields(additional, areNamesChecked: true, to: &writer) { !isHost($0) && !isFraming($0) }
+            } else {
+                lines.withUnsafeBytes { writer.append($0) }
+            }
             try appendFraming(of: body, method: method, to: &writer)
             writer.append("\r\n")
         }
+    }
+
+    /// The lines of fields that many requests have, checked once. Empty if one of the fields cannot be sent, is `Host`, or
+    /// frames a body.
+    package static func lines(of fields: HTTPFields) -> [UInt8] {
+        var bytes: [UInt8] = []
+        let isWhole: Void? = try? OctetWriter.append(to: &bytes, atMost: length(of: fields)) {
+            writer throws(HTTP1EncodingError) in
+            let count = try appendFields(fields, to: &writer) { !isHost($0) && !isFraming($0) }
+            if count < fields.count { throw .invalidFieldName }
+        }
+        return isWhole == nil ? [] : bytes
     }
 
     /// Appends what goes before the data of a chunk. An empty chunk would end the body, so 0 appends nothing.

@@ -28,6 +28,31 @@ struct HTTP1RequestEncoderTests {
                 == "GET /b?c=d HTTP/1.1\r\nhOST: a.example:8080\r\nA: 1\r\nB: \r\nC: 3\r\nA: 4\r\n\r\n")
     }
 
+    @Test("lines that were made before are those of the fields")
+    func linesMadeBefore() throws {
+        let fields = HTTPFields([("Host", "a.example"), ("A", "1")])
+        let more = HTTPFields([("B", ""), ("Accept-Language", "de;q=0.5"), ("B", "3")])
+        let lines = HTTP1RequestEncoder.lines(of: more)
+        #expect(String(decoding: lines, as: UTF8.self) == "B: \r\nAccept-Language: de;q=0.5\r\nB: 3\r\n")
+        var (usual, quick): ([UInt8], [UInt8]) = ([], [])
+        try HTTP1RequestEncoder.appendHead(
+            method: "POST", target: .origin("/"), body: .known(3), fields: fields, additional: more, to: &usual)
+        try HTTP1RequestEncoder.appendHead(
+            method: "POST", target: .origin("/"), body: .known(3), fields: fields, additional: more, lines: lines,
+            to: &quick)
+        #expect(quick == usual)
+    }
+
+    // MISC-5
+    @Test(
+        "no lines are made before of fields that the encoder has to look at",
+        arguments: [
+            ("hOst", "b"), ("Content-length", "1"), ("Transfer-Encoding", "chunked"), ("A b", "c"), ("A", "b\rc"),
+        ])
+    func noLinesMadeBefore(_ field: (name: String, value: String)) {
+        #expect(HTTP1RequestEncoder.lines(of: HTTPFields([("A", "1"), (field.name, field.value)])).isEmpty)
+    }
+
     // MISC-27: there is no place for a fragment or for user information.
     @Test("targets")
     func targets() throws {
