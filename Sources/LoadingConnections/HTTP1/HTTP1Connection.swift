@@ -11,8 +11,9 @@ package import LoadingTransport
 /// Back-pressure: while `isPaused` is set, the connection does not read. The kernel's buffer fills, and the TCP window
 /// closes.
 ///
-/// No access to a stored property, except to the body, lasts while the observer, the pool or a body's source is called.
-/// Exclusive access to them is not checked: each request accesses them dozens of times.
+/// No access to a stored property lasts while the observer, the pool or a body's source is called, except that the body
+/// cancels its source, which calls nothing back. Exclusive access to them is not checked: each request accesses them
+/// dozens of times.
 package final class HTTP1Connection: HTTPExchangeStream, ByteStreamOwner, LoopTimerTarget {
     let primaryOrigin: OriginConnections
     let generation: Int
@@ -61,7 +62,7 @@ package final class HTTP1Connection: HTTPExchangeStream, ByteStreamOwner, LoopTi
     let timer = LoopTimer()
 
     // Its request; see `HTTP1Connection+Sending`.
-    var body = RequestBodyPump()
+    @exclusivity(unchecked) var body = RequestBodyPump()
     /// Bytes that the socket has not taken yet.
     @exclusivity(unchecked) var unsent = UnsentBytes()
     @exclusivity(unchecked) private(set) var isChunked = false

@@ -11,7 +11,7 @@ package final class AuthenticationMemory {
     }
 
     private var scopes = AuthenticationScopes()
-    private var entries: [ProtectionSpace: Entry] = [:]
+    @exclusivity(unchecked) private var entries: [ProtectionSpace: Entry] = [:]
     /// Credentials accepted by proxies. They apply to all requests through the proxy.
     private var proxies: [Proxy: (space: ProtectionSpace, entry: Entry)] = [:]
     /// Credentials accepted by FTP servers.

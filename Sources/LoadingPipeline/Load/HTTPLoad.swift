@@ -17,10 +17,19 @@ package final class HTTPLoad: Load, LoopTimerTarget {
     package let environment: LoadingEnvironment
     package let log: EventLog?
     /// The request that is being loaded. After a redirect it is not the first one.
-    @exclusivity(unchecked) package internal(set) var request: LoadRequest
+    package internal(set) var request: LoadRequest {
+        get { currentRequest }
+        _modify { yield &currentRequest }
+    }
+    /// A stored property of its own, because other modules would check exclusive access to `request`.
+    @exclusivity(unchecked) private var currentRequest: LoadRequest
     let originalURL: String
     /// Retained until the end.
-    @exclusivity(unchecked) package private(set) var client: (any LoadClient)?
+    package private(set) var client: (any LoadClient)? {
+        get { currentClient }
+        set { currentClient = newValue }
+    }
+    @exclusivity(unchecked) private var currentClient: (any LoadClient)?
 
     @exclusivity(unchecked) var machine = LoadMachine()
     @exclusivity(unchecked) var clock = LoadClock()
@@ -88,10 +97,10 @@ package final class HTTPLoad: Load, LoopTimerTarget {
         client: any LoadClient
     ) {
         originalURL = request.urlText
-        self.request = consume request
+        currentRequest = consume request
         self.environment = environment
         self.log = log
-        self.client = client
+        currentClient = client
         sink = BodySink(destination, on: environment.loop)
         if case .stopped(let download) = destination { resumption = DownloadResumptionStage(download, &self.request) }
     }
@@ -319,8 +328,7 @@ package final class HTTPLoad: Load, LoopTimerTarget {
             machine.receive(.fails(error))
             return sink.giveUpFile(isClosing: isClosing)
         }
-        let body = collectedBody ?? sink.takeCollected()
-        collectedBody = nil
+        let body = collectedBody.take() ?? sink.takeCollected()
         if error == nil {
             reportEnd(nil, body.map { .whole($0) } ?? .nothing)
         } else if let stopped = resumption?.download {

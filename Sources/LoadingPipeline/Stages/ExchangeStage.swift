@@ -22,63 +22,63 @@ final class ExchangeStage: ConnectionRequestDelegate, ExchangeObserver, LoopTime
     @exclusivity(unchecked) private var routeSelector: RouteSelector?
     private let routeList: ProxyRouteList
     @exclusivity(unchecked) var key: ConnectionKey
-    private var priority: Float
+    @exclusivity(unchecked) private var priority: Float
     /// Whether the request may be sent again if its connection is lost (CONN-10).
     private let isRepeatable: Bool
     private let assumesHTTP3: Bool
-    var pendingConnection: ConnectionRequest?
+    @exclusivity(unchecked) var pendingConnection: ConnectionRequest?
     /// The challenge about the connection that is being made, for the client.
-    private var question: ConnectionChallenge?
+    @exclusivity(unchecked) private var question: ConnectionChallenge?
     @exclusivity(unchecked) var connection: (any HTTPExchangeStream)?
     /// Whether an idle connection is not acceptable, because the request was lost on one.
-    var needsNewConnection = false
-    var isReused = false
+    @exclusivity(unchecked) var needsNewConnection = false
+    @exclusivity(unchecked) var isReused = false
     /// Whether the request contains a field that is valid only on this connection.
-    var isBound = false
+    @exclusivity(unchecked) var isBound = false
     /// Whether the connection was held for the request.
-    private var isHeld = false
+    @exclusivity(unchecked) private var isHeld = false
     /// The fields that the request omits on a connection that may already be authenticated for the user.
     @exclusivity(unchecked) private var withheldFields: [String] = []
     /// The acknowledged bytes at the last check.
-    private var progress = AcknowledgedProgress()
+    @exclusivity(unchecked) private var progress = AcknowledgedProgress()
     /// Whether the final response has begun. It begins only once.
-    var hasHead = false
+    @exclusivity(unchecked) var hasHead = false
     /// Whether the rest of the request's body waits for the client's answer.
-    private var isRequestBodyHeld = false
-    private var log: EventLog?
-    private var sentBodyBytes: Int64 = 0
-    private var sentWireBytes: Int64 = 0
+    @exclusivity(unchecked) private var isRequestBodyHeld = false
+    @exclusivity(unchecked) private var log: EventLog?
+    @exclusivity(unchecked) private var sentBodyBytes: Int64 = 0
+    @exclusivity(unchecked) private var sentWireBytes: Int64 = 0
 
     // MARK: A body that the client provides when there is a connection (ExchangeStage+StreamedBody)
 
     /// Whether the client is asked for the body when there is a connection (S-50).
-    var needsStream: Bool
+    @exclusivity(unchecked) var needsStream: Bool
     /// The connection for the request, while the client is asked for the body.
-    var reserved: (any HTTPExchangeStream)?
+    @exclusivity(unchecked) var reserved: (any HTTPExchangeStream)?
     /// Whether the client did not provide the body at once.
-    var hasWaited = false
+    @exclusivity(unchecked) var hasWaited = false
     /// Returns the reserved connection to the pool when it fires.
-    var reservationTimer: LoopTimer?
+    @exclusivity(unchecked) var reservationTimer: LoopTimer?
     /// The facts of the connection that was returned to the pool while the client is asked for the body, until the
     /// request gets a connection, which may be the same one.
-    var returnedFacts: ConnectionFacts?
+    @exclusivity(unchecked) var returnedFacts: ConnectionFacts?
 
     // MARK: Retries (ExchangeStage+Retries)
 
-    var retries: ExchangeRetries
+    @exclusivity(unchecked) var retries: ExchangeRetries
     /// Sends the refused request again when it fires.
-    var pauseTimer: LoopTimer?
+    @exclusivity(unchecked) var pauseTimer: LoopTimer?
     /// Whether the server has not processed the request when it was sent last.
-    var isUnprocessed = false
+    @exclusivity(unchecked) var isUnprocessed = false
     /// Whether a server that is not the origin's own has declined the request with 421.
-    var wasMisdirected = false
+    @exclusivity(unchecked) var wasMisdirected = false
 
     // MARK: WebSockets (ExchangeStage+Tunnel)
 
     /// Set if the request opens a WebSocket: it may then be an extended CONNECT on a connection that the origin shares.
     let handshake: WebSocketHandshake?
     /// The stream of the extended CONNECT, if the request is one.
-    var tunnel: WebSocketTunnel?
+    @exclusivity(unchecked) var tunnel: WebSocketTunnel?
 
     init(
         _ request: consuming ExchangeRequest, to url: HTTPURL, by routeList: ProxyRouteList, identity: UInt64,
