@@ -38,6 +38,8 @@ final class SessionCore: ForkGuarded, @unchecked Sendable {
     private var lastIdentifier = 0
     /// Tasks that were never resumed.
     @exclusivity(unchecked) private var waiting: [Int: WaitingTask] = [:]
+    /// The number of tasks that are being created, for which a concurrent invalidation waits.
+    @exclusivity(unchecked) private var makingCount = 0
     @exclusivity(unchecked) private var running: [Int: TaskCore] = [:]
     @exclusivity(unchecked) private var phase = Phase.valid
     @exclusivity(unchecked) private var isShared = false
@@ -50,8 +52,6 @@ final class SessionCore: ForkGuarded, @unchecked Sendable {
     private var heldObjects: [URLSessionTask] = []
 
     private enum WaitingTask {
-        /// Reserves a task that is being created, so that a concurrent invalidation waits for it.
-        case making
         /// Retained, because the program can get it from the session and resume it (T-60).
         case held(URLSessionTask)
         /// Not retained, because the session is invalidated. It can be resumed while the program retains it.
@@ -59,7 +59,6 @@ final class SessionCore: ForkGuarded, @unchecked Sendable {
 
         var task: URLSessionTask? {
             switch self {
-            case .making: nil
             case .held(let task): task
             case .known(let known): known.task
             }
@@ -224,7 +223,7 @@ final class SessionCore: ForkGuarded, @unchecked Sendable {
             lastIdentifier += 1
         }
         let identifier = lastIdentifier
-        waiting[identifier] = .making
+        makingCount += 1
         lock.unlock()
         let core = TaskCore(
             of: session, identifier: identifier, kind: kind, request: request, current: current, result: result,
@@ -232,6 +231,7 @@ final class SessionCore: ForkGuarded, @unchecked Sendable {
         let load = background.map { add(core, to: $0) }
         let task = make(core)
         lock.lock()
+        makingCount -= 1
         if case .valid = phase {
             waiting[identifier] = .held(task)
         } else {
@@ -320,7 +320,8 @@ final class SessionCore: ForkGuarded, @unchecked Sendable {
     /// After the last task, calls the delegate's `didBecomeInvalidWithError` and releases the delegate (S-84).
     private func finishIfIdle() {
         lock.lock()
-        guard case .invalidated(let session) = phase, running.isEmpty, waiting.isEmpty else { return lock.unlock() }
+        guard case .invalidated(let session) = phase, running.isEmpty, waiting.isEmpty, makingCount == 0
+        else { return lock.unlock() }
         if let background, !isKnownToBeInvalid {
             let cancelsTasks = cancelsTasks
             lock.unlock()
