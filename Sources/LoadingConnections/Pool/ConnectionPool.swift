@@ -38,6 +38,8 @@ package final class ConnectionPool {
     /// Whether no origin is reached through a proxy.
     let isAlwaysDirect: Bool
     @exclusivity(unchecked) private(set) var origins: [ConnectionKey: OriginConnections] = [:]
+    /// The one of the last request, since most requests go to the same server as the one before them.
+    @exclusivity(unchecked) private var lastOrigin: OriginConnections?
     let http3Services: HTTP3Services
     /// Addresses that accepted a connection, and then sent nothing for the time of a TLS handshake. They are tried last.
     var silentAddresses = BrokenServices<SocketAddress>()
@@ -111,7 +113,7 @@ package final class ConnectionPool {
         _ key: ConnectionKey, isRepeatable: Bool, assumesHTTP3: Bool = false
     ) -> (any HTTPExchangeStream)? {
         loop.checkConfinement(of: "A connection pool")
-        guard let known = origins[key], !known.hasWaitingRequests else { return nil }
+        guard let known = origin(of: key), !known.hasWaitingRequests else { return nil }
         if mayUpgrade(known, isAssumed: assumesHTTP3) { return nil }
         if let shared = known.shared {
             if let stream = shared.openStream(isRepeatable: isRepeatable, for: known) { return stream }
@@ -207,11 +209,18 @@ package final class ConnectionPool {
         loop.checkConfinement(of: "A connection pool")
         for origin in Array(origins.values) { origin.closeAll() }
         origins = [:]
+        lastOrigin = nil
         routes?.end()
         routes = nil
     }
 
     // MARK: Inside
+
+    private func origin(of key: ConnectionKey) -> OriginConnections? {
+        if let lastOrigin, lastOrigin.key == key { return lastOrigin }
+        lastOrigin = origins[key]
+        return lastOrigin
+    }
 
     func connections(to key: ConnectionKey) -> OriginConnections {
         if let known = origins[key] { return known }
@@ -236,5 +245,6 @@ package final class ConnectionPool {
         // It may still have connections that closed while they were idle, and these retain it.
         origin.closeAll()
         origins[origin.key] = nil
+        if lastOrigin === origin { lastOrigin = nil }
     }
 }
