@@ -231,13 +231,15 @@ extension TaskCore {
             uselessFile = (path, UnfinishedFiles.shared.claim(on: path))
         }
         // Released outside the lock, because deinits may run the program's code.
+        // The answer to `willCacheResponse` may still be pending, or the cache of the program may be asked to store. A weak
+        // reference costs much, so other tasks have none.
+        let isKnown = isForDelegate || core.urlCache.map { type(of: $0) != URLCache.self } ?? false
         let held = locked { [result] values in
             let held = (values.delegate, values.delegateReference, values.session, values.task, task, result)
             values.delegate = nil
             values.delegateReference = nil
             values.session = nil
-            // The answer to `willCacheResponse` may still be pending.
-            values.knownTask = values.task
+            if isKnown { values.knownTask = values.task }
             values.task = nil
             return held
         }
