@@ -69,7 +69,8 @@ import URLLoading
         try await withThrowingTaskGroup(of: Void.self) { group in
             for number in 0..<20 {
                 group.addTask {
-                    #expect(try await text(session, "http://h\(number).test/") == "for http://h\(number).test/")
+                    let body = try await text(session, "http://h\(number).test/")
+                    #expect(body == "for http://h\(number).test/")
                 }
             }
             try await group.waitForAll()
