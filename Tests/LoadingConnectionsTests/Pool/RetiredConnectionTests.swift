@@ -9,7 +9,7 @@ import Testing
     // C-24, CONN-1, CONN-4
     @Test("a server that takes one request on each connection, and responds slowly", arguments: [1, 3])
     func slow(limit: Int) async throws {
-        let count = 5
+        let most = max(limit, 2)
         let mayRespond = Signal("the responses")
         let tls = try TrustedAuthority.server().with { $0.applicationProtocols = ["h2"] }
         let server = try ScriptedServer(tls: tls) { connection in
@@ -25,19 +25,21 @@ import Testing
         configuration.applicationProtocols = ["h2", "http/1.1"]
         let connectionPool = PoolOnLoop(
             to: server.port, host: "localhost", isSecure: true, limit: limit, configuration: configuration)
-        for index in 0..<count { _ = await connectionPool.customer("\(index)", sends: "GET") }
-        let most = max(limit, 2)
-        try await eventually {
+        func isRetired(_ count: Int) async -> Bool {
             await connectionPool.onLoop { pool in
                 guard let origin = pool.origins.values.first else { return false }
-                return origin.multiplexedCount == most && origin.shared == nil
+                return origin.multiplexedCount == count && origin.shared == nil
             }
+        }
+        for index in 0...most {
+            _ = await connectionPool.customer("\(index)", sends: "GET")
+            try await eventually { await isRetired(min(index + 1, most)) }
         }
         // An attempt would have begun with the GOAWAY.
         #expect(await connectionPool.onLoop { $0.origins.values.first?.attemptCount } == 0)
         mayRespond.fire()
-        for index in 0..<count { try await connectionPool.recorded.wait(for: "\(index) is done") }
-        #expect(server.connectionCount == count)
+        for index in 0...most { try await connectionPool.recorded.wait(for: "\(index) is done") }
+        #expect(server.connectionCount == most + 1)
         await connectionPool.close()
     }
 

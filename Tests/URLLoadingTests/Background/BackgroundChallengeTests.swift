@@ -131,6 +131,7 @@ import URLLoading
         let session = session(delegate)
         let task = session.downloadTask(with: server.url())
         task.resume()
+        _ = try await delegate.calls.waitUntil("the task's end") { $0.contains { $0.isCompletion } }
         session.finishTasksAndInvalidate()
         _ = try await delegate.calls.waitUntil("the session's end") { $0.last == .invalid }
         service.stop()

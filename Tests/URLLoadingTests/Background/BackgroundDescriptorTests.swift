@@ -62,10 +62,11 @@ import Testing
         @Test("the copy of an upload is synchronized later", .timeLimit(.minutes(1))) func body() async {
             await #expect(processExitsWith: .success) {
                 let service = try BackgroundServiceInProcess()
+                let peer = try service.attach(1)
+                // A service that starts removes files of which it knows nothing.
+                _ = try peer.attached()
                 let body = service.path + "/uploads/upload"
                 guard FileManager.default.createFile(atPath: body, contents: Data("body".utf8)) else { exit(2) }
-                let peer = try service.attach(1)
-                _ = try peer.attached()
                 Self.allowNewDescriptors(false)
                 try peer.send(.create(1, body: body))
                 Self.wait(for: service) {

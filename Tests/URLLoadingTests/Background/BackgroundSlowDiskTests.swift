@@ -218,6 +218,10 @@ private struct BusyDisk {
 
     init() throws {
         service = try BackgroundServiceInProcess()
+        // A service that starts removes files of which it knows nothing.
+        let first = try service.attach(100, identifier: "first")
+        _ = try first.attached()
+        first.close()
         large = service.path + "/uploads/large"
         try Data(count: 9 << 20).write(to: URL(fileURLWithPath: large))
         bodies = try #require(service.onLoop { $0.bodies })
