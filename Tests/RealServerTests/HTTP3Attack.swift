@@ -8,6 +8,8 @@ struct HTTP3Attack: Sendable, CustomTestStringConvertible {
     let end: String
     /// The error with which the client closes the connection; nil if it stays open.
     let told: String?
+    /// On how many connections the request is sent.
+    var connections = 1
 
     var testDescription: String { path }
 
@@ -54,9 +56,9 @@ struct HTTP3Attack: Sendable, CustomTestStringConvertible {
                 "/reset-own-stream"),
             violated(0xD, "/far-handshake"),
         ].flatMap(\.self)
-        // Not an HTTP error: the request is repeated over TCP, where there is no server.
+        // Not an HTTP error: the request is repeated, over QUIC because there is no server over TCP.
         + ["/garbled-handshake", "/key-update", "/key-update-asked"].map {
-            Self(path: $0, end: "-1004", told: "quic 0x10a")
+            Self(path: $0, end: "-1005", told: "quic 0x10a", connections: 3)
         }
 
     // MARK: Floods
