@@ -25,7 +25,7 @@ import Testing
         configuration.applicationProtocols = ["h2", "http/1.1"]
         let connectionPool = PoolOnLoop(
             to: server.port, host: "localhost", isSecure: true, limit: limit, configuration: configuration)
-        func isRetired(_ count: Int) async -> Bool {
+        @Sendable func isRetired(_ count: Int) async -> Bool {
             await connectionPool.onLoop { pool in
                 guard let origin = pool.origins.values.first else { return false }
                 return origin.multiplexedCount == count && origin.shared == nil
