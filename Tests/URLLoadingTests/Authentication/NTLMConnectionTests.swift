@@ -164,7 +164,7 @@ import URLLoading
                 let message = NTLMAuthResponder.message(request["Authorization"])
                 recorded.record(message.map { "\($0)" } ?? "-")
                 try connection.send(NTLMAuthResponder().answer(request), to: request)
-                if message == 1, connection.index == 0 {
+                if message == 1, recorded.count == 2 {
                     try connection.wait(for: cookies.isAwaited)
                     connection.close()
                     return cookies.isClosed.fire()
