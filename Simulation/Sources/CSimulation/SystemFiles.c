@@ -46,7 +46,7 @@ static const struct file_kind random_kind = {
 bool system_file_open(const char *path, int *descriptor) {
     if (!kernel_is_simulated() || path == NULL) return false;
     char text[80];
-    int number;
+    int number, length = 0;
     // SQLite reads it by itself.
     if (strcmp(path, "/dev/urandom") == 0) {
         *descriptor = kernel_add_file(&random_kind, NULL, true);
@@ -54,7 +54,7 @@ bool system_file_open(const char *path, int *descriptor) {
         // Another one after each power cut.
         snprintf(text, sizeof text, "boot-%d\n", disk_boots());
         *descriptor = open_text(text);
-    } else if (sscanf(path, "/proc/%d/stat", &number) == 1) {
+    } else if (sscanf(path, "/proc/%d/stat%n", &number, &length) == 1 && length > 0 && path[length] == 0) {
         // Dispatch looks whether its threads run, and starts others if they do not. What the real kernel says follows from when it has
         // time for them.
         struct thread *thread = kernel_thread_numbered(number);

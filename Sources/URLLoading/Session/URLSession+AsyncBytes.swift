@@ -32,7 +32,7 @@ open class _URLSessionMembers: NSObject, @unchecked Sendable {
         /// Iterates over the bytes. Reads whole buffers internally, so most calls are an inlined memory access on the
         /// caller's executor.
         public struct Iterator: AsyncIteratorProtocol, @unchecked Sendable {
-            // Sendable: the bytes at `next` belong to `piece`, which is not changed while it has several owners.
+            // Sendable: the bytes at `position` belong to `piece`, which is not changed while it has several owners.
 
             /// A byte.
             public typealias Element = UInt8

@@ -230,10 +230,10 @@ extension TaskCore {
         } else if case .file(let path) = ending.body {
             uselessFile = (path, UnfinishedFiles.shared.claim(on: path))
         }
-        // Released outside the lock, because deinits may run the program's code.
         // The answer to `willCacheResponse` may still be pending, or the cache of the program may be asked to store. A weak
         // reference costs much, so other tasks have none.
         let isKnown = isForDelegate || core.urlCache.map { type(of: $0) != URLCache.self } ?? false
+        // Released outside the lock, because deinits may run the program's code.
         let held = locked { [result] values in
             let held = (values.delegate, values.delegateReference, values.session, values.task, task, result)
             values.delegate = nil
