@@ -36,6 +36,8 @@ void disk_image_lose(void);
 // Of a file on the disk; others keep theirs.
 struct stat;
 void disk_image_set_times(struct stat *status);
+// False for a file that is not on the disk.
+bool disk_image_give_time(const struct stat *status, const struct timespec *modified);
 // How often the machine was started.
 int disk_boots(void);
 

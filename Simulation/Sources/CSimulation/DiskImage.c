@@ -101,6 +101,14 @@ void disk_image_set_times(struct stat *status) {
     status->st_ctim = date(node->changed);
 }
 
+bool disk_image_give_time(const struct stat *status, const struct timespec *modified) {
+    struct node *node = root != NULL && status->st_dev == device ? known_node(status) : NULL;
+    if (node == NULL) return false;
+    node->modified = nanoseconds(*modified);
+    node->changed = kernel_wall_clock();
+    return true;
+}
+
 static uint64_t changes_until_cut;
 static void cut_power(void);
 

@@ -17,6 +17,14 @@ int fstatat(int folder, const char *restrict path, struct stat *restrict status,
     return with_times(REAL(fstatat)(folder, path, status, flags), status);
 }
 
+// The library gives copies the times of their originals.
+int futimens(int descriptor, const struct timespec times[2]) {
+    struct stat status;
+    bool is_given = kernel_is_simulated() && times != NULL && times[1].tv_nsec < 1000000000
+        && REAL(fstat)(descriptor, &status) == 0 && disk_image_give_time(&status, &times[1]);
+    return is_given ? 0 : REAL(futimens)(descriptor, times);
+}
+
 // The same structure here.
 int stat64(const char *restrict path, struct stat64 *restrict status) { return stat(path, (struct stat *)status); }
 int lstat64(const char *restrict path, struct stat64 *restrict status) { return lstat(path, (struct stat *)status); }
