@@ -32,10 +32,16 @@ struct DecodingStage {
         codings = field
     }
 
-    /// Whether the body is a range of the coded bytes (RFC 9110 §14.2) and not all of them.
+    /// Whether the body is a range of the coded bytes (RFC 9110 §14.2) and not all of them, or has several ranges between
+    /// lines that are not coded (§15.3.7.2).
     private static func isPart(_ head: ResponseHead) -> Bool {
-        guard head.status == 206, let range = head.fields.firstValue("Content-Range").flatMap({ ContentRange($0) }),
-            let bytes = range.bytes
+        guard head.status == 206 else { return false }
+        if MultipartStage.mayBeMultipart(head.fields), let type = head.fields.firstValue("Content-Type"),
+            MediaType(contentType: type)?.mimeType == "multipart/byteranges"
+        {
+            return true
+        }
+        guard let range = head.fields.firstValue("Content-Range").flatMap({ ContentRange($0) }), let bytes = range.bytes
         else { return false }
         // The end of a valid range is less than the greatest number.
         return bytes.lowerBound != 0 || range.total != bytes.upperBound + 1

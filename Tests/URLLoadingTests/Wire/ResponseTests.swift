@@ -228,6 +228,24 @@ import URLLoading
         #expect(received.expectedContentLength == (isDecoded ? -1 : Int64(part.count)))
     }
 
+    // ENC-8: the lines between the ranges are not coded
+    @Test("several ranges of a coded body are delivered as they are")
+    func severalRangesOfACodedBody() async throws {
+        var body = Array("--cut\r\nContent-Range: bytes 4-9/28\r\n\r\n".utf8)
+        body += CodedBodies.gzip("hello")[4...9]
+        body += Array("\r\n--cut--\r\n".utf8)
+        let server = try ScriptedServer.answering(
+            CannedResponse.bytes(body, status: 206).with(field: "Content-Encoding", "gzip")
+                .with(field: "Content-Type", "multipart/byteranges; boundary=cut"))
+        defer { server.stop() }
+        let request = URLRequest(url: server.url()).with { $0.setValue("bytes=4-9,20-", forHTTPHeaderField: "Range") }
+        let session = URLSession { $0.urlCache = nil }
+        defer { session.invalidateAndCancel() }
+        let (data, response) = try await session.data(for: request)
+        #expect(Array(data) == body)
+        #expect(response.expectedContentLength == Int64(body.count))
+    }
+
     // ENC-1, ENC-2
     @Test("a request for a range wants it without a coding", arguments: [nil, "gzip"])
     func aRequestForARange(own: String?) async throws {
