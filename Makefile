@@ -75,13 +75,14 @@ fuzz-check:
 	@scripts/install build
 	scripts/fuzz --check 15
 
-# The library with all of its threads in simulated worlds, new ones of all kinds for a minute, or for SECONDS:
-# docs/simulation.md.
+# The library with all of its threads in simulated worlds, new ones of all kinds for a minute, or for SECONDS;
+# with KIND=--proven without HTTP/3 and background sessions: docs/simulation.md.
 SECONDS ?= 60
+KIND ?=
 simulate:
 	@scripts/install build
 	$(SWIFT) build -c release --package-path Simulation
-	Simulation/.build/release/simulate --seconds $(SECONDS)
+	Simulation/.build/release/simulate --seconds $(SECONDS) $(KIND)
 
 bench:
 	@scripts/install bench
