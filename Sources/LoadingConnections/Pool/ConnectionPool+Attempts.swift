@@ -109,10 +109,10 @@ extension ConnectionPool {
         origin.adopt(connection)
         watchRoutes()
         if let next = first?.isWaiting == true ? first : origin.waiting.first(),
-            let opened = connection.openStream(isRepeatable: true, for: origin)
+            // An upgrade that was left was not made for this request, and its server may have forgotten it.
+            let opened = connection.openStream(isRepeatable: next.isRepeatable || !attempt.wasLeft, for: origin)
         {
             origin.waiting.remove(next)
-            // An upgrade that was left was not made for this request.
             hand(opened, of: origin, to: next, isReused: attempt.wasLeft, events: attempt.events)
         }
         // A connection from before a flush serves only the request that it was made for (CONN-18).
