@@ -176,9 +176,10 @@ final class AddressRace<Candidate: AddressRaceCandidate>: LoopTimerTarget {
     }
 
     private func connect(_ attempt: HappyEyeballs.Attempt, to address: SocketAddress) {
+        // First, because who gets the event may advance a stepped clock.
+        firstConnectTime = min(firstConnectTime, loop.now)
         record?(.connectStarted(address: "\(address)"))
         tried.append(address)
-        firstConnectTime = min(firstConnectTime, loop.now)
         do throws(POSIXFailure) {
             // The candidate retains the race until it has ended.
             running[attempt] = try begin(address) { [self] failure in ended(attempt, failure) }
