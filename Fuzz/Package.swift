@@ -52,7 +52,8 @@ let package = Package(
         .target(
             name: "LoadingProtocols",
             dependencies: [
-                "LoadingSemantics", "CLoadingHTTP2", "CLoadingHTTP3", "CLoadingZlib", "CLoadingBrotli", "CLoadingZstd",
+                "LoadingSemantics", "CLoadingLinux", "CLoadingHTTP2", "CLoadingHTTP3", "CLoadingZlib", "CLoadingBrotli",
+                "CLoadingZstd",
             ], swiftSettings: strict),
         .target(
             name: "LoadingTransport",
