@@ -156,7 +156,7 @@ extension HTTP2Session {
         if error == nil, !streams[slot].isMuted {
             if isFirst { budget.addReceivedContent() }
             streams[slot].window.received(bytes.count)
-            unread &+= bytes.count
+            unread.received(bytes.count)
             observer?.received(body: bytes, on: Int64(streams[slot].number))
         }
         returnToConnection()

@@ -32,13 +32,10 @@ package final class HTTP2Session: HTTPStreamSession {
     /// The received part of the first frame's head, until that is complete.
     @exclusivity(unchecked) var opening: [UInt8]? = []
     @exclusivity(unchecked) var budget: HTTP2FrameBudget
-    /// Bytes of all streams that were reported and not consumed.
-    @exclusivity(unchecked) var unread = 0
+    @exclusivity(unchecked) var unread = UnreadContent()
     /// Received bytes for which the connection's window was not opened again.
     @exclusivity(unchecked) var unreturned = 0
     private var growth: StreamWindowGrowth
-    /// Unread bytes of closed streams.
-    private var lingering: [Int64: Int] = [:]
     /// How much content of the current DATA frame was reported.
     @exclusivity(unchecked) var frameContent = 0
     /// The stream that is being reported as closed, and the received bytes of its DATA frames.
@@ -112,7 +109,7 @@ package final class HTTP2Session: HTTPStreamSession {
     /// The peer or this side has sent GOAWAY.
     package var isGoingAway: Bool { isPeerLeaving || isLeaving }
     /// So much is unread that the connection's window is closed until a reader consumes some.
-    package var isFull: Bool { unread > configuration.windows.maximumUnread }
+    package var isFull: Bool { unread.count > configuration.windows.maximumUnread }
     /// Whether a request that is submitted now is sent at once.
     package var mayOpenStream: Bool { allowsRequests && openStreamCount < maximumConcurrentStreams }
     /// Whether `nextOutput()` has output, or an error.
@@ -185,15 +182,12 @@ package final class HTTP2Session: HTTPStreamSession {
     /// Opens the windows of the stream and of the connection, which may grow by `StreamWindowSizes`.
     package func consumed(_ count: Int, on stream: Int64) {
         guard let slot = slot(of: stream) else {
-            guard let left = lingering[stream] else { return }
-            let taken = min(max(count, 0), left)
-            lingering[stream] = taken < left ? left &- taken : nil
-            unread &-= taken
-            return returnToConnection()
+            if unread.consumed(count, ofClosed: stream) { returnToConnection() }
+            return
         }
         let taken = streams[slot].window.consumed(count)
         if taken == 0 { return }
-        unread &-= taken
+        unread.consumed(taken)
         if let session = usable, !streams[slot].hasEnded, !streams[slot].isMuted {
             clh_consume_stream(session, streams[slot].number, taken)
             if let size = growth.grow(&streams[slot].window, upTo: configuration.windows.maximumStream) {
@@ -211,8 +205,7 @@ package final class HTTP2Session: HTTPStreamSession {
             if let session = usable { clh_reset(session, streams[slot].number, code.rawValue) }
             if isUnheard(slot) { return drop(slot, .cancelled) }
             mute(slot, .cancelled)
-        } else if let left = lingering.removeValue(forKey: stream) {
-            unread &-= left
+        } else if unread.dropped(ofClosed: stream) {
             returnToConnection()
         }
     }
@@ -285,7 +278,7 @@ package final class HTTP2Session: HTTPStreamSession {
         let number = Int64(streams[slot].number)
         closing = (number, streams[slot].receivedBodyFrameBytes)
         growth.takeBack(streams[slot].window)
-        if streams[slot].window.unread > 0 { lingering[number] = streams[slot].window.unread }
+        unread.close(number, unread: streams[slot].window.unread)
         if !streams[slot].isHeadSent { headWasSent(streams[slot].number) }
         streams[slot].number = 0
         freeSlots.append(slot)
@@ -296,7 +289,7 @@ package final class HTTP2Session: HTTPStreamSession {
         if !streams[slot].isMuted { budget.addCancelledWindow(streams[slot].window.size) }
         streams[slot].isMuted = true
         if streams[slot].failure == nil, !streams[slot].hasEnded { streams[slot].failure = failure }
-        unread &-= streams[slot].window.consumed(streams[slot].window.unread)
+        unread.consumed(streams[slot].window.consumed(streams[slot].window.unread))
         returnToConnection()
     }
 
@@ -337,7 +330,7 @@ package final class HTTP2Session: HTTPStreamSession {
     /// Opens the connection's window again, unless too many bytes are unread.
     func returnToConnection() {
         guard let session = usable else { return }
-        let held = max(0, unread &- configuration.windows.maximumUnread)
+        let held = max(0, unread.count &- configuration.windows.maximumUnread)
         if unreturned <= held { return }
         clh_consume_connection(session, unreturned &- held)
         unreturned = held

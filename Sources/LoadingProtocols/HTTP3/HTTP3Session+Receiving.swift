@@ -125,7 +125,7 @@ extension HTTP3Session {
         if error == nil, !streams[slot].isMuted {
             budget.addReceivedContent(bytes.count, in: pieces)
             streams[slot].window.received(bytes.count)
-            unread &+= bytes.count
+            unread.received(bytes.count)
             observer?.received(body: bytes, on: streams[slot].number)
         }
         returnToConnection()

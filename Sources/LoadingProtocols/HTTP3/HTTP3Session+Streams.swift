@@ -43,15 +43,12 @@ extension HTTP3Session {
     /// Opens the windows of the stream and of the connection, which may grow by `StreamWindowSizes`.
     package func consumed(_ count: Int, on stream: Int64) {
         guard let slot = slots[stream] else {
-            guard let left = lingering[stream] else { return }
-            let taken = min(max(count, 0), left)
-            lingering[stream] = taken < left ? left &- taken : nil
-            unread &-= taken
-            return returnToConnection()
+            if unread.consumed(count, ofClosed: stream) { returnToConnection() }
+            return
         }
         let taken = streams[slot].window.consumed(count)
         if taken == 0 { return }
-        unread &-= taken
+        unread.consumed(taken)
         if let session = usable, !streams[slot].hasEnded, !streams[slot].isMuted {
             let before = streams[slot].window.size
             let size = growth.grow(&streams[slot].window, upTo: configuration.windows.maximumStream) ?? before
@@ -67,8 +64,7 @@ extension HTTP3Session {
     package func reset(_ stream: Int64, code: HTTP3ErrorCode = .requestCancelled) {
         if let slot = slots[stream] {
             end(slot, .cancelled, code: code)
-        } else if let left = lingering.removeValue(forKey: stream) {
-            unread &-= left
+        } else if unread.dropped(ofClosed: stream) {
             returnToConnection()
         }
     }
@@ -92,7 +88,7 @@ extension HTTP3Session {
         streams[slot].isMuted = true
         budget.addCancelledWindow(streams[slot].window.size)
         if streams[slot].failure == nil, !streams[slot].hasEnded { streams[slot].failure = failure }
-        unread &-= streams[slot].window.consumed(streams[slot].window.unread)
+        unread.consumed(streams[slot].window.consumed(streams[slot].window.unread))
         ending.append(streams[slot].number)
         mayHaveOutput = true
         returnToConnection()
@@ -139,7 +135,7 @@ extension HTTP3Session {
     /// Frees the slot of a stream. Its unread bytes must still be consumed.
     func release(_ slot: Int) {
         let number = streams[slot].number
-        if streams[slot].window.unread > 0 { lingering[number] = streams[slot].window.unread }
+        unread.close(number, unread: streams[slot].window.unread)
         growth.takeBack(streams[slot].window)
         slots[number] = nil
         streams[slot].number = -1
@@ -149,7 +145,7 @@ extension HTTP3Session {
     /// Opens the connection's window again, unless too many bytes are unread.
     func returnToConnection() {
         guard let session = usable else { return }
-        let held = max(0, unread &- configuration.windows.maximumUnread)
+        let held = max(0, unread.count &- configuration.windows.maximumUnread)
         if unreturned <= held { return }
         cl3_extend_connection(session, UInt64(unreturned &- held))
         unreturned = held

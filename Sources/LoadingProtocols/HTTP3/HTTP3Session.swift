@@ -38,13 +38,10 @@ package final class HTTP3Session: HTTPStreamSession {
 
     // Input.
     @exclusivity(unchecked) var budget = HTTP3DatagramBudget()
-    /// Bytes of all streams that were reported and not consumed.
-    @exclusivity(unchecked) var unread = 0
+    @exclusivity(unchecked) var unread = UnreadContent()
     /// Received bytes for which the connection's window was not opened again.
     @exclusivity(unchecked) var unreturned = 0
     @exclusivity(unchecked) var growth: StreamWindowGrowth
-    /// Unread bytes of closed streams.
-    @exclusivity(unchecked) var lingering: [Int64: Int] = [:]
     /// The stream that is being reported as closed, and its received bytes.
     @exclusivity(unchecked) var closing = (number: Int64(-1), length: 0)
 
@@ -172,7 +169,7 @@ package final class HTTP3Session: HTTPStreamSession {
     package var allowsExtendedConnect: Bool { usable.map { cl3_peer_allows_connect_protocol($0) } ?? false }
     /// The peer or this side has sent GOAWAY.
     package var isGoingAway: Bool { isPeerLeaving || isLeaving }
-    package var isFull: Bool { unread > configuration.windows.maximumUnread }
+    package var isFull: Bool { unread.count > configuration.windows.maximumUnread }
     package var mayOpenStream: Bool { allowsRequests(isEarly: false) && streamsLeft > 0 }
     /// The same for a request that may be early data.
     package var mayOpenEarlyStream: Bool { allowsRequests(isEarly: true) && streamsLeft > 0 }
