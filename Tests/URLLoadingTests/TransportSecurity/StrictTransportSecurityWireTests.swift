@@ -106,10 +106,7 @@ import URLLoading
                 try connection.send(
                     "HTTP/1.1 104 X\r\nUpload-Draft-Interop-Version: 8\r\nLocation: /uploads/0\r\n\r\n")
                 _ = try connection.receive(exactly: 100_000)
-                hosts.note(
-                    HTTPFields([("Strict-Transport-Security", "max-age=1000")]),
-                    from: try HTTPURL("https://localhost/"),
-                    isTrusted: true)
+                try hosts.noteHost("localhost")
                 return connection.reset()
             }
             try connection.startTLS(secure)
@@ -142,9 +139,7 @@ import URLLoading
                 _ task: URLSessionTask, completionHandler: @escaping @Sendable ([HTTPCookie]?) -> Void
             ) {
                 asked.record(task.currentRequest?.url?.scheme ?? "")
-                if let url = try? HTTPURL("https://localhost/") {
-                    hosts.note(HTTPFields([("Strict-Transport-Security", "max-age=1000")]), from: url, isTrusted: true)
-                }
+                try? hosts.noteHost("localhost")
                 completionHandler(nil)
             }
         }
@@ -192,9 +187,7 @@ import URLLoading
         try await cookies.answered.wait()
         // What was posted to the loop before has been done when this one ends.
         _ = try await session.data(from: url(server, "/other"))
-        hosts.note(
-            HTTPFields([("Strict-Transport-Security", "max-age=1000")]), from: try HTTPURL("https://localhost/"),
-            isTrusted: true)
+        try hosts.noteHost("localhost")
         task.resume()
         try await ended.wait()
         #expect(task.error == nil)
@@ -233,9 +226,7 @@ import URLLoading
         second.resume()
         // The second one is in the queue when this one, which was begun after it, has ended.
         _ = try await session.data(from: other.url())
-        hosts.note(
-            HTTPFields([("Strict-Transport-Security", "max-age=1000")]), from: try HTTPURL("https://localhost/"),
-            isTrusted: true)
+        try hosts.noteHost("localhost")
         mayAnswer.fire()
         try await ended.wait()
         #expect(second.error == nil)
@@ -249,12 +240,6 @@ import URLLoading
         private let lookups = Watched<Int?>(nil)
         private let made = Watched<HSTSStore?>(nil)
 
-        static func note(_ host: String, in hosts: HSTSStore) throws {
-            hosts.note(
-                HTTPFields([("Strict-Transport-Security", "max-age=1000")]), from: try HTTPURL("https://\(host)/"),
-                isTrusted: true)
-        }
-
         /// `end` releases it.
         func begin() throws -> HSTSStore {
             // The clock is read by each look-up, if the store is not empty.
@@ -264,10 +249,10 @@ import URLLoading
                     count = before + 1
                     return before == 1
                 }
-                if isSecond, let hosts = made.current { try? Self.note("localhost", in: hosts) }
+                if isSecond, let hosts = made.current { try? hosts.noteHost("localhost") }
                 return 0
             }
-            try Self.note("other.localhost", in: hosts)
+            try hosts.noteHost("other.localhost")
             made.withValue { $0 = hosts }
             return hosts
         }
