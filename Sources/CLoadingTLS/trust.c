@@ -104,7 +104,7 @@ const char *clt_environment(const char *name) { return secure_getenv(name); }
 
 // ---- evaluation
 
-// An authority's word about the status of a certificate that it has issued may be that much too new or too old: clocks differ.
+// By how many seconds an OCSP response may be too new or too old, because clocks differ.
 enum { CLOCK_SKEW = 300 };
 
 static bool is_current(const ASN1_GENERALIZEDTIME *from, const ASN1_GENERALIZEDTIME *until, int64_t time) {
@@ -114,8 +114,8 @@ static bool is_current(const ASN1_GENERALIZEDTIME *from, const ASN1_GENERALIZEDT
     return until == NULL || (clt_seconds_of(until, &end) && end >= beginning && end + CLOCK_SKEW >= time);
 }
 
-// The only one whose word counts is the issuer of the leaf, or whom it has authorized (RFC 6960 section 4.2.2.2). Whether the issuer is
-// trusted is for the evaluation of the chain to say.
+// The store that a response is verified with: it has to be signed by the issuer of the leaf, or by a responder that the issuer has
+// authorized (RFC 6960 section 4.2.2.2). Whether the issuer is trusted is for the evaluation of the chain to say.
 static X509_STORE *issuer_of_leaf(STACK_OF(X509) *chain, int64_t time, bool is_any_time) {
     X509_STORE *issuer = X509_STORE_new();
     if (issuer == NULL) return NULL;

@@ -389,7 +389,7 @@ ssize_t cll_copy_range(int from, int to, size_t count);
 int cll_exchange_files(const char *one, const char *other);
 // Marks the file as in use, until this descriptor and its copies are closed, those of forked processes too. (F_OFD_SETLK)
 int cll_mark_in_use(int descriptor);
-// Whether another descriptor marks the file as in use; -1 with errno if that is unknown. Prevents nobody from doing so.
+// Whether another descriptor marks the file as in use; -1 with errno if that is unknown. Does not keep others from marking it.
 int cll_is_in_use(int descriptor);
 // mkostemps with O_CLOEXEC.
 int cll_make_file(char *path, int suffix_length);

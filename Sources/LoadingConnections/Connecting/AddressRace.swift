@@ -176,7 +176,7 @@ final class AddressRace<Candidate: AddressRaceCandidate>: LoopTimerTarget {
     }
 
     private func connect(_ attempt: HappyEyeballs.Attempt, to address: SocketAddress) {
-        // First, because who gets the event may advance a stepped clock.
+        // Before the event, whose receiver may advance a stepped clock.
         firstConnectTime = min(firstConnectTime, loop.now)
         record?(.connectStarted(address: "\(address)"))
         tried.append(address)
