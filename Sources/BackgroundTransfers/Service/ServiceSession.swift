@@ -78,6 +78,7 @@ final class ServiceSession {
         closeUnneededEnvironments()
     }
 
+    /// Looks at all transfers, so only at such a change and at the ends of loads that began before it.
     private func closeUnneededEnvironments() {
         if earlierEnvironments.isEmpty { return }
         let all = Array(transfers.values) + discarded
@@ -424,9 +425,9 @@ final class ServiceSession {
     }
 
     /// A load has ended, perhaps of a transfer that was discarded before.
-    func loadEnded(_ transfer: ServiceTransfer) {
+    func loadEnded(_ transfer: ServiceTransfer, in environment: LoadingEnvironment?) {
         if !discarded.isEmpty { discarded.removeAll { $0 === transfer } }
-        if earlierEnvironments.isEmpty { return }
+        guard earlierEnvironments.contains(where: { $0 === environment }) else { return }
         // The load has not given its connection back yet.
         let box = LoopBox(self)
         service.loop.post { box.value.closeUnneededEnvironments() }

@@ -311,12 +311,13 @@ final class ServiceTransfer {
 
     private func ended() {
         tellProgress()
+        let loadEnvironment = environment
         (load, environment, rate) = (nil, nil, nil)
         // The next attempt gets a challenge of its own, also if it is asked the same.
         if challenge != nil, !hasEnded { tell(.challengeWithdrawn) }
         challenge = nil
         count()
-        session.loadEnded(self)
+        session.loadEnded(self, in: loadEnvironment)
     }
 
     private func tell(_ event: TransferReport.Event) {
