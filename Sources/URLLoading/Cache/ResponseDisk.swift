@@ -1,5 +1,4 @@
 internal import Foundation
-internal import Glibc
 internal import LoadingSemantics
 internal import LoadingStorage
 internal import Synchronization
@@ -64,7 +63,7 @@ final class ResponseDisk: FlushedStore {
         if exists { return }
         keys.noteNoIndex()
         if isWithoutIndex.exchange(true, ordering: .relaxed) { return }
-        nextLook.store(Self.now + TimeLimits.standard.storeCheck, ordering: .relaxed)
+        nextLook.store(CoarseClock.now + TimeLimits.standard.storeCheck, ordering: .relaxed)
     }
 
     /// Whether responses may be stored, as far as known without disk access.
@@ -103,7 +102,7 @@ final class ResponseDisk: FlushedStore {
     /// Starts a check of what others have stored, if one is due. Returns whether it was: a lookup that follows is done
     /// after it.
     private func lookAgain() -> Bool {
-        let now = Self.now
+        let now = CoarseClock.now
         let next = nextLook.load(ordering: .relaxed)
         guard now >= next,
             nextLook.compareExchange(expected: next, desired: now + TimeLimits.standard.storeCheck, ordering: .relaxed)
@@ -120,29 +119,23 @@ final class ResponseDisk: FlushedStore {
         return true
     }
 
-    private static var now: Int {
-        var now = timespec()
-        clock_gettime(CLOCK_MONOTONIC_COARSE, &now)
-        return now.tv_sec
-    }
-
     /// Whether no lookup has been answered for so long that loads which the server can answer wait for none. This also
     /// bounds their number.
     var isStalled: Bool {
         waitingLookups.load(ordering: .acquiring) > 0
-            && Self.now - lastAnswer.load(ordering: .relaxed)
+            && CoarseClock.now - lastAnswer.load(ordering: .relaxed)
                 >= Int(TimeLimits.standard.cacheLookup / TimeLimits.seconds(1))
     }
 
     func find(_ key: CacheKey, _ answer: @escaping Answer) {
         // Before it counts: the disk is not stalled because none was asked for long.
-        if waitingLookups.load(ordering: .relaxed) == 0 { lastAnswer.store(Self.now, ordering: .relaxed) }
+        if waitingLookups.load(ordering: .relaxed) == 0 { lastAnswer.store(CoarseClock.now, ordering: .relaxed) }
         waitingLookups.add(1, ordering: .releasing)
         perform { [self] archive in
             let seen = changesOfOthers
             let found = response(for: key, in: archive)
             answer(found)
-            lastAnswer.store(Self.now, ordering: .relaxed)
+            lastAnswer.store(CoarseClock.now, ordering: .relaxed)
             waitingLookups.subtract(1, ordering: .releasing)
             if keys.noteLookup(isVain: found == nil, in: archive) { seenChanges.store(seen, ordering: .relaxed) }
         }

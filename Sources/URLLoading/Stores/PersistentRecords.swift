@@ -1,5 +1,4 @@
 internal import Foundation
-internal import Glibc
 internal import LoadingEvents
 internal import LoadingSemantics
 internal import LoadingStorage
@@ -103,14 +102,7 @@ final class PersistentRecords<Memory: RecordMemory>: FlushedStore, @unchecked Se
             if mayHold { isFileExpected = true } else { nothingIsToBeRead() }
         }
         // From now on others may store something.
-        if !mayHold { nextLook.store(Self.now + checkInterval, ordering: .relaxed) }
-    }
-
-    /// In seconds of the monotonic clock.
-    private static var now: Int {
-        var now = timespec()
-        clock_gettime(CLOCK_MONOTONIC_COARSE, &now)
-        return now.tv_sec
+        if !mayHold { nextLook.store(CoarseClock.now + checkInterval, ordering: .relaxed) }
     }
 
     /// There are no waiters yet, so none is called with the lock held.
@@ -289,7 +281,7 @@ final class PersistentRecords<Memory: RecordMemory>: FlushedStore, @unchecked Se
     }
 
     private func lookForNews(in file: File) {
-        let now = Self.now
+        let now = CoarseClock.now
         let next = nextLook.load(ordering: .relaxed)
         guard now >= next,
             nextLook.compareExchange(expected: next, desired: now + checkInterval, ordering: .relaxed).exchanged,
