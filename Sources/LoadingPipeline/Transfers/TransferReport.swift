@@ -129,24 +129,24 @@ package struct TransferChallenge: Codable, Equatable, Sendable {
     /// For `clientCertificate`: the accepted issuers, each in DER.
     package var distinguishedNames: [Data]?
 
-    init(_ peer: TLSPeer, of key: ConnectionKey) {
-        self.peer = .server
+    /// In the handshake of a connection.
+    private init(_ scheme: Scheme, of key: ConnectionKey) {
+        peer = .server
         kind = "https"
         host = key.host
         port = key.port
-        scheme = .serverTrust
+        self.scheme = scheme
         failures = 0
+    }
+
+    init(_ peer: TLSPeer, of key: ConnectionKey) {
+        self.init(.serverTrust, of: key)
         certificates = peer.chain.certificates.map { Data($0.der) }
         stapledResponse = peer.stapledResponse.map { Data($0) }
     }
 
     init(_ request: TLSIdentityRequest, of key: ConnectionKey) {
-        peer = .server
-        kind = "https"
-        host = key.host
-        port = key.port
-        scheme = .clientCertificate
-        failures = 0
+        self.init(.clientCertificate, of: key)
         distinguishedNames = request.distinguishedNames.map { Data($0) }
     }
 
