@@ -143,7 +143,7 @@ package final class Transfer: LoadClient {
     // MARK: From the load
 
     package func loadIsWaitingForConnectivity(_ load: any Load) { tell(.waitingForConnectivity) }
-    /// The next attempt is made by the owner, who lets other transfers run meanwhile (BG-8).
+    /// The next attempt is made by the owner, which lets other transfers run meanwhile (BG-8).
     package var waitsForRouteToServer: Bool { false }
 
     package func load(_ load: any Load, isUpgradedTo url: String) {

@@ -27,7 +27,7 @@ public final class SecCertificate: NSObject, Sendable {
 
     public override var hash: Int { der.hashValue }
 
-    /// The name of the subject for logs and errors: it may be anybody's text.
+    /// The name of the subject for logs and errors: a server chooses it.
     var printableSummary: String? { certificate.summary.map { CertificateRefusalMessage.printable($0) } }
 
     public override var description: String { "<SecCertificate: \(printableSummary ?? "")>" }

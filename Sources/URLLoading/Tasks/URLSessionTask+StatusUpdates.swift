@@ -102,7 +102,7 @@ extension URLSessionTask {
     public var statusUpdates: StatusUpdates { StatusUpdates(core: core) }
 }
 
-/// Those who wait for changes of a task.
+/// What waits for changes of a task.
 final class TaskObservers: Callout, @unchecked Sendable {
     // Sendable: the mutable state is guarded by the lock.
 

@@ -158,7 +158,7 @@ struct CommandSpoolTests {
     }
 
     // BG-2: the service looks at any time
-    @Test("who looks whether a file is in use disturbs no object, and finds one that goes on in another file")
+    @Test("a look whether a file is in use disturbs no object, and finds one that goes on in another file")
     func inUseMeanwhile() async throws {
         let folder = try TemporaryDirectory()
         let (path, otherPath) = (folder.path + "/spool", folder.path + "/other")

@@ -76,7 +76,7 @@ private let folders = ["runtime", "state", "state/files", "state/uploads", "stat
     }
 
     // BG-5: a fork of the process has the lock's descriptor too
-    @Test("a lock that is released is free, whoever has its descriptor") func releasedLock() throws {
+    @Test("a lock that is released is free, although its descriptor was copied") func releasedLock() throws {
         let scene = try ServiceScene()
         try scene.place.make()
         let path = scene.place.lockPath

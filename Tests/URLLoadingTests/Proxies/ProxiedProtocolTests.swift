@@ -219,7 +219,7 @@ import URLLoading
     }
 
     // MISC-17, PROXY-5, AUTH-28: for both connections the user is asked once
-    @Test("FTP through the tunnels of a proxy that asks who it is", arguments: [true, false])
+    @Test("FTP through the tunnels of a proxy that asks for credentials", arguments: [true, false])
     func ftpThroughGuardedTunnels(staysOpen: Bool) async throws {
         var options = FTPServer.Options()
         options.files = ["/a.txt": Array("over there".utf8)]

@@ -235,8 +235,8 @@ import URLLoading
     }
 
     // RES-16, AUTH-4: a refusal of the user is a challenge, or the response of the task
-    @Test("a server that asks who resumes", arguments: [(401, true), (401, false), (403, false)])
-    func aServerThatAsksWhoResumes(status: Int, isAnswered: Bool) async throws {
+    @Test("a server that asks for credentials before it resumes", arguments: [(401, true), (401, false), (403, false)])
+    func aServerThatAsksForCredentials(status: Int, isAnswered: Bool) async throws {
         var options = ResumableUploadServer.Options(cuts: [300_000])
         options.refusals = [status]
         var setting = try Setting(options)
