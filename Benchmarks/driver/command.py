@@ -53,6 +53,8 @@ def parse_arguments() -> argparse.Namespace:
         parser.error("pages, budgets and counts are of pinned clients")
     if arguments.debug and (arguments.check or arguments.budgets):
         parser.error("budgets are those of release builds")
+    if arguments.debug and arguments.markdown and (arguments.callgrind or arguments.strace):
+        parser.error("the page's counts are those of release builds")
     if arguments.debug:
         arguments.clients = arguments.clients or list(clients.DEBUG)
         arguments.workloads = arguments.workloads or list(clients.DEBUG_WORKLOADS)
