@@ -76,7 +76,7 @@ fuzz-check:
 	scripts/fuzz --check 15
 
 # The library with all of its threads in simulated worlds, new ones of all kinds for a minute, or for SECONDS;
-# with KIND=--proven without HTTP/3 and background sessions: docs/simulation.md.
+# with KIND=--proven those that take less time: docs/simulation.md.
 SECONDS ?= 60
 KIND ?=
 simulate:

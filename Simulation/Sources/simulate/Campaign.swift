@@ -12,7 +12,8 @@ enum Campaign {
                                                 run one, and show what happens in it
                simulate --shrink N              fewer hosts, tasks and faults with which world N still fails
 
-        --proven is for worlds without HTTP/3, background sessions and hanging disks, which take less time.
+        --proven is for worlds without HTTP/3, background sessions, networks that change and disks that hang,
+        which take less time.
 
         """
 

@@ -7,7 +7,7 @@ enum SimulatedProcess {
     enum Kind: String {
         /// One with a background session for days.
         case week = "--week"
-        /// One without HTTP/3, background sessions and hanging disks.
+        /// One without HTTP/3, background sessions, networks that change and disks that hang.
         case proven = "--proven"
     }
 
