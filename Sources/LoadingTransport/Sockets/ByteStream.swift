@@ -124,7 +124,8 @@ package final class ByteStream: ReadinessHandler {
         switch step {
         case .wantsRead: mayRead = false
         case .wantsWrite: mayWrite = false
-        default: break
+        // The peer's part may have been read before the loop was told that it is there, and it is not told afterwards.
+        case .wantsTrust, .wantsIdentity, .complete, .failed: lastArrival = loop.now
         }
         return step
     }

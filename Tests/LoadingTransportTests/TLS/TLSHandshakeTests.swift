@@ -1,4 +1,5 @@
 import Foundation
+import LoadingTestSupport
 import LoadingTransport
 import TestSupport
 import Testing
@@ -103,6 +104,47 @@ import Testing
         for _ in 0..<3 { #expect(try refused.handshakeToQuestion() == "trust") }
         #expect(try refused.handshake { _ in .reject(cancelled) } == cancelled)
         #expect(try server.connection(1).waitForHandshake() == nil)
+    }
+
+    private final class StreamOwner: ByteStreamOwner, @unchecked Sendable {
+        // Sendable because it is used on the loop only.
+        var stream: ByteStream?
+        let isConnected = Signal("the connection")
+
+        func streamBecameReady(_ stream: ByteStream) {
+            if case .success? = stream.finishConnecting() { isConnected.fire() }
+        }
+    }
+
+    // CONN-15: otherwise a server that waits for the answer about its certificate would count as silent
+    @Test("what a handshake reads before the loop is told of it has arrived") func whatAHandshakeReadsHasArrived()
+        async throws
+    {
+        let server = try serve(TLSServerOptions(authority: authority))
+        defer { server.stop() }
+        let context = try TLSContext(trusting: authority)
+        let stepped = try SteppedLoop()
+        let loop = stepped.loop
+        let owner = StreamOwner()
+        let address = try #require(SocketAddress(literal: "127.0.0.1", port: UInt16(server.port)))
+        loop.post { owner.stream = try? ByteStream.connect(to: address, on: loop, owner: owner) }
+        try await owner.isConnected.wait()
+        // In one job, so that the loop hears of nothing in between.
+        let arrivals: [Int64]? = try await stepped.run {
+            guard let stream = owner.stream,
+                let tls = try? TLSStream(context: context, descriptor: stream.descriptor, serverName: "localhost")
+            else { return nil }
+            stream.secure(with: tls)
+            let before = stream.lastArrival
+            while case .wantsRead = stream.handshake() {
+                var entry = pollfd(fd: stream.descriptor, events: Int16(POLLIN), revents: 0)
+                guard poll(&entry, 1, 10_000) == 1 else { return nil }
+            }
+            let after = stream.lastArrival
+            stream.close()
+            return [before, after]
+        }
+        #expect(arrivals == [0, stepped.now])
     }
 
     // TLS-10
