@@ -64,6 +64,8 @@ struct HTTP2RequestTests {
         #expect(
             lines(authority: nil, fields: fields)
                 == [":method: GET", ":scheme: https", ":authority: b.example:1", ":path: /", "te: trailers", "y: z"])
+        let kept = [("connection", "Keep-Alive"), ("KEEP-ALIVE", "1"), ("X", "1"), ("Connection", "x")]
+        #expect(lines(fields: kept).dropFirst(4) == [])
         #expect(lines(authority: nil, additional: [("host", "c")])[2] == ":authority: c")
         #expect(lines(authority: nil) == ["missingHost"])
         #expect(lines(authority: nil, fields: [("Host", "a")], additional: [("HOST", "a")]) == ["severalHosts"])
