@@ -136,12 +136,11 @@ extension HTTPLoad {
         // A stored body is not split: if it had parts, they were handled before it was stored.
         partsAreOver = true
         cache.served = entry.body
-        var response = LoadResponse(
+        let response = LoadResponse(
             url: request.url,
             head: ResponseHead(
                 status: entry.response.status, version: .http11, fields: fields, byteCount: 0),
-            expectedLength: Int64(entry.body.count))
-        response.hasBody = !entry.body.isEmpty
+            expectedLength: entry.length, hasBody: !entry.body.isEmpty)
         self.response = response
         //
         if !handleRedirect(response) { deliverResponse() }

@@ -43,9 +43,9 @@ extension HTTPLoad {
             case .known(let length): sink.decoding.isActive ? -1 : length
             case .unknown, .untilClose: -1
             }
-        var response = LoadResponse(url: request.url, head: head, expectedLength: expected)
-        response.endsWithConnection = body == .untilClose
-        response.hasBody = body != .none && body != .known(0)
+        let response = LoadResponse(
+            url: request.url, head: head, expectedLength: expected, hasBody: body != .none && body != .known(0),
+            endsWithConnection: body == .untilClose)
         self.response = response
         do { if try handleChallenge(response) { return } } catch { return end(error) }
         if handleByCache(response) { return }

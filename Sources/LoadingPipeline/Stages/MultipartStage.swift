@@ -82,10 +82,13 @@ final class MultipartStage {
     /// The response that represents a part.
     func response(toPart fields: HTTPFields) -> LoadResponse {
         partCount &+= 1
-        var response = whole
-        response.head.fields = MultipartPartFields.merged(part: fields, into: whole.head.fields)
-        response.expectedLength = fields.firstValue("Content-Length").flatMap { Int64($0) }.map { max(-1, $0) } ?? -1
-        response.isPart = true
+        var head = whole.head
+        head.fields = MultipartPartFields.merged(part: fields, into: head.fields)
+        let length = fields.firstValue("Content-Length").flatMap { Int64($0) }.map { max(-1, $0) } ?? -1
+        let response = LoadResponse(
+            url: whole.url, head: head, expectedLength: length, hasBody: whole.hasBody,
+            endsWithConnection: whole.endsWithConnection, isPart: true)
+        response.resumedOffset = whole.resumedOffset
         return response
     }
 }
