@@ -26,6 +26,8 @@ package final class EventLog: @unchecked Sendable {
     package var isTraced: Bool { trace != nil }
     package var tracesHeads: Bool { trace?.wantsHeads == true }
 
+    package func record(_ kind: LoadEvent.Kind) { record(kind, at: Self.now) }
+
     package func record(_ kind: LoadEvent.Kind, at time: Int64) {
         if let trace { trace.receive(LoadEvent(time: time, kind: kind)) }
         guard keepsEvents, events.count < Self.most else { return }

@@ -129,7 +129,7 @@ extension HTTPLoad: BodySinkOwner {
 
     private func complete() {
         guard machine.receive(.completes(withFile: sink.writer != nil)), sink.closeFile() else { return }
-        record(.responseEnded(bytes: wireBytes, decoded: sink.deliveredBytes))
+        log?.record(.responseEnded(bytes: wireBytes, decoded: sink.deliveredBytes))
         collectedBody = sink.takeCollected()
         if !storesResponse(collectedBody) { end(nil) }
     }
@@ -145,7 +145,7 @@ extension HTTPLoad: BodySinkOwner {
         case (.failure, let error?): reportEnd(error, .nothing)
         case (.failure(.opening), nil) where resumption?.mayRestart == true: restart()
         case (.success(let path), nil):
-            record(.responseEnded(bytes: wireBytes, decoded: sink.deliveredBytes))
+            log?.record(.responseEnded(bytes: wireBytes, decoded: sink.deliveredBytes))
             stop()
             reportEnd(nil, .file(path: path))
         case (.failure(let failure), nil):

@@ -131,7 +131,7 @@ extension HTTPLoad {
     /// Delivers the stored response, or a part of it.
     private func serve(_ entry: CacheEntry, fields: HTTPFields) {
         releaseHeldConnection()
-        record(.servedFromCache)
+        log?.record(.servedFromCache)
         sink.decoding = DecodingStage()
         // A stored body is not split: if it had parts, they were handled before it was stored.
         partsAreOver = true
@@ -168,9 +168,9 @@ extension HTTPLoad {
             case .untouched: break
             }
             dropExchange()
-            record(.responseEnded(bytes: 0, decoded: 0))
+            log?.record(.responseEnded(bytes: 0, decoded: 0))
             client?.load(self, transactionEnded: response)
-            record(.fetchStarted(.cache))
+            log?.record(.fetchStarted(.cache))
             serve(entry, fields: stored.fields)
             return true
         case .sendAgain:

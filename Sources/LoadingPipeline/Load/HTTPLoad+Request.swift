@@ -20,7 +20,7 @@ extension HTTPLoad {
             }
         }
         if uploading?.hasMadeFollowUp == true {
-            record(.request(method: request.method, url: request.urlText))
+            log?.record(.request(method: request.method, url: request.urlText))
         } else {
             log?.traceOnly(.request(method: request.method, url: request.urlText))
         }

@@ -248,7 +248,7 @@ extension HTTPLoad {
         wireBytes = bodyBytes
         // This response is complete, and none of it was delivered.
         if machine.stage == .redirect || machine.stage == .challenge {
-            record(.responseEnded(bytes: bodyBytes, decoded: 0))
+            log?.record(.responseEnded(bytes: bodyBytes, decoded: 0))
         }
         finishBody(.complete)
     }
@@ -274,7 +274,7 @@ extension HTTPLoad {
     private func waitForConnectivity() {
         exchange = nil
         machine.receive(.losesRoute)
-        record(.waitingForConnectivity)
+        log?.record(.waitingForConnectivity)
         if connectivity.tellsClient() { client?.loadIsWaitingForConnectivity(self) }
         connectivity.waitForRoute(on: environment.loop) { [weak self] in
             guard let self, machine.receive(.passed(.connectivity)) else { return }

@@ -115,7 +115,7 @@ package final class HTTPLoad: Load, LoopTimerTarget {
         do throws(LoadError) {
             if let first = try uploading?.start() { request = first }
         } catch {
-            record(.fetchStarted(reason))
+            log?.record(.fetchStarted(reason))
             return end(error)
         }
         beginFetch(reason, isFirst: true)
@@ -213,7 +213,7 @@ package final class HTTPLoad: Load, LoopTimerTarget {
     ///
     /// - Parameter isFirst: Whether there is no earlier response whose state has to be dropped.
     func beginFetch(_ reason: LoadEvent.FetchReason, isFirst: Bool = false) {
-        record(.fetchStarted(reason))
+        log?.record(.fetchStarted(reason))
         noteActivity()
         if !isFirst { forgetResponse() }
         if request.waitsForConnectivity { connectivity.begin(on: environment.loop) }
@@ -315,10 +315,6 @@ package final class HTTPLoad: Load, LoopTimerTarget {
 
     package var hasEnded: Bool { machine.hasEnded }
 
-    func record(_ kind: LoadEvent.Kind) {
-        if let log { log.record(kind, at: EventLog.now) }
-    }
-
     func end(_ error: LoadError?) {
         guard !machine.hasEnded else { return }
         stop()
@@ -359,8 +355,8 @@ package final class HTTPLoad: Load, LoopTimerTarget {
     func reportEnd(_ error: LoadError?, _ body: LoadedBody) {
         guard let client else { return }
         forgetClient()
-        if let error { record(.failed(code: error.code, decoded: sink.deliveredBytes)) }
-        record(.ended)
+        if let error { log?.record(.failed(code: error.code, decoded: sink.deliveredBytes)) }
+        log?.record(.ended)
         client.load(self, didEndWith: error, body: body)
     }
 

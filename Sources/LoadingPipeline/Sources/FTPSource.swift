@@ -240,7 +240,7 @@ package final class FTPSource: LoadSource, FTPConnectionObserver {
             control = .established
             routeSelector?.succeeded()
         }
-        load?.record(event)
+        load?.log?.record(event)
     }
 
     package func ftpIsActive() { load?.noteActivity() }
@@ -277,7 +277,7 @@ package final class FTPSource: LoadSource, FTPConnectionObserver {
         routeSelector?.stopTimer()
         guard let load else { return }
         load.setIdleTimePaused(true)
-        load.record(.waitingForConnectivity)
+        load.log?.record(.waitingForConnectivity)
         connectivity.waitForRoute(on: environment.loop) { [weak self] in
             guard let self else { return }
             if isPaused { control = .postponed } else { connectAgain() }
@@ -289,7 +289,7 @@ package final class FTPSource: LoadSource, FTPConnectionObserver {
         control = .none
         guard let load else { return }
         load.setIdleTimePaused(false)
-        load.record(.fetchStarted(.retry))
+        load.log?.record(.fetchStarted(.retry))
         connect()
     }
 
@@ -330,9 +330,9 @@ package final class FTPSource: LoadSource, FTPConnectionObserver {
             if credential.isKept { environment.authentication.remember(login: credential, in: space) }
             load.store(credential, for: space, in: environment)
         }
-        load.record(.requestStarted)
-        load.record(.requestEnded(bytes: 0, content: 0))
-        load.record(.responseStarted)
+        load.log?.record(.requestStarted)
+        load.log?.record(.requestEnded(bytes: 0, content: 0))
+        load.log?.record(.responseStarted)
         var response = SourceResponse(
             mimeType: mimeType(start: []), expectedLength: transfer.size.map { $0 - transfer.offset } ?? -1)
         if transfer.offset > 0 { response.resumedOffset = transfer.offset }

@@ -96,7 +96,7 @@ package final class SourceLoad: Load, LoopTimerTarget, BodySinkOwner {
         state = .loading
         sink.owner = self
         clock.begin(at: loop.now)
-        record(.fetchStarted(reason))
+        log?.record(.fetchStarted(reason))
         log?.traceOnly(.request(method: request.method, url: request.url))
         armTimer()
         source.start(for: self)
@@ -214,7 +214,7 @@ package final class SourceLoad: Load, LoopTimerTarget, BodySinkOwner {
     /// The source repeats the transfer after a challenge.
     func fetchesAgain() {
         client?.load(self, transactionEnded: nil)
-        record(.fetchStarted(.authentication))
+        log?.record(.fetchStarted(.authentication))
     }
 
     /// There is no route to the source's server.
@@ -328,7 +328,7 @@ package final class SourceLoad: Load, LoopTimerTarget, BodySinkOwner {
         (resumedOffset, sourceEnd, hasToldSource) = (nil, nil, false)
         backlog = FIFOQueue()
         clock.noteActivity(at: loop.now)
-        record(.fetchStarted(.retry))
+        log?.record(.fetchStarted(.retry))
         source.restart()
         flow()
     }
@@ -382,7 +382,7 @@ package final class SourceLoad: Load, LoopTimerTarget, BodySinkOwner {
     }
 
     private func endWell(_ body: LoadedBody) {
-        record(.responseEnded(bytes: sink.deliveredBytes, decoded: sink.deliveredBytes))
+        log?.record(.responseEnded(bytes: sink.deliveredBytes, decoded: sink.deliveredBytes))
         stop()
         reportEnd(nil, body)
     }
@@ -419,8 +419,8 @@ package final class SourceLoad: Load, LoopTimerTarget, BodySinkOwner {
     private func reportEnd(_ error: LoadError?, _ body: LoadedBody) {
         guard let client else { return }
         forgetClient()
-        if let error { record(.failed(code: error.code, decoded: sink.deliveredBytes)) }
-        record(.ended)
+        if let error { log?.record(.failed(code: error.code, decoded: sink.deliveredBytes)) }
+        log?.record(.ended)
         client.load(self, didEndWith: error, body: body)
     }
 
@@ -428,10 +428,6 @@ package final class SourceLoad: Load, LoopTimerTarget, BodySinkOwner {
         state = .ended
         client = nil
         sink.owner = nil
-    }
-
-    func record(_ kind: LoadEvent.Kind) {
-        if let log { log.record(kind, at: EventLog.now) }
     }
 }
 

@@ -48,7 +48,7 @@ extension ExchangeStage {
 
     /// Another idle connection may be as stale as the last one, so a new one is requested.
     private func startAgain(for load: HTTPLoad) {
-        record(.fetchStarted(.retry))
+        log?.record(.fetchStarted(.retry))
         if isUnprocessed { load.exchangeWasNotProcessed() } else { load.noteActivity() }
         if waitsWhileSuspended() { return }
         if load.exchangeMustBecomeSecure { return becomeSecure(load) }

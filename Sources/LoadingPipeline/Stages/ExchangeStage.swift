@@ -45,7 +45,7 @@ final class ExchangeStage: ConnectionRequestDelegate, ExchangeObserver, LoopTime
     @exclusivity(unchecked) var hasHead = false
     /// Whether the rest of the request's body waits for the client's answer.
     @exclusivity(unchecked) private var isRequestBodyHeld = false
-    @exclusivity(unchecked) private var log: EventLog?
+    @exclusivity(unchecked) var log: EventLog?
     @exclusivity(unchecked) private var sentBodyBytes: Int64 = 0
     @exclusivity(unchecked) private var sentWireBytes: Int64 = 0
 
@@ -301,10 +301,6 @@ final class ExchangeStage: ConnectionRequestDelegate, ExchangeObserver, LoopTime
         returnReserved()
     }
 
-    func record(_ kind: LoadEvent.Kind) {
-        if let log { log.record(kind, at: EventLog.now) }
-    }
-
     private var reportsHeads: Bool { environment.headObserver != nil || log?.tracesHeads == true }
 
     private func report(_ head: ResponseHead) {
@@ -313,13 +309,13 @@ final class ExchangeStage: ConnectionRequestDelegate, ExchangeObserver, LoopTime
 
     private func report(_ head: MessageHead) {
         guard let observer = environment.headObserver else { return log?.traceOnly(.messageHead(head)) ?? () }
-        record(.messageHead(head))
+        log?.record(.messageHead(head))
         observer(head)
     }
 
     func recordBreak() {
         guard log != nil, let connection else { return }
-        record(
+        log?.record(
             .exchangeBroken(sent: sentWireBytes, content: sentBodyBytes, received: connection.receivedBodyWireBytes))
     }
 
@@ -354,7 +350,7 @@ final class ExchangeStage: ConnectionRequestDelegate, ExchangeObserver, LoopTime
         load.noteActivity()
         if log != nil, !isSame {
             append(events)
-            record(.connectionAssigned(connection.facts(isReused: isReused)))
+            log?.record(.connectionAssigned(connection.facts(isReused: isReused)))
         }
         if needsStream { requestBody(of: load, for: connection) } else { send(over: connection) }
     }
@@ -367,7 +363,7 @@ final class ExchangeStage: ConnectionRequestDelegate, ExchangeObserver, LoopTime
 
     func send(over connection: any HTTPExchangeStream) {
         self.connection = connection
-        record(.requestStarted)
+        log?.record(.requestStarted)
         if priority != 0.5 { connection.setPriority(priority) }
         var request = forwarded() ?? request
         withheldFields = isReused && !isHeld ? load?.fieldsOfConversations ?? [] : []
@@ -442,7 +438,7 @@ final class ExchangeStage: ConnectionRequestDelegate, ExchangeObserver, LoopTime
     // MARK: Exchange
 
     func exchangeSentHead(bytes: Int) {
-        record(.requestHeadSent(bytes: Int64(bytes)))
+        log?.record(.requestHeadSent(bytes: Int64(bytes)))
         load?.noteActivity()
     }
 
@@ -455,7 +451,7 @@ final class ExchangeStage: ConnectionRequestDelegate, ExchangeObserver, LoopTime
 
     func exchangeSentRequest() {
         load?.exchangeSentRequest(sentBodyBytes)
-        record(.requestEnded(bytes: sentWireBytes, content: sentBodyBytes))
+        log?.record(.requestEnded(bytes: sentWireBytes, content: sentBodyBytes))
     }
 
     func exchangeSentRequestEarly(from start: Int64, until end: Int64) {
@@ -465,10 +461,10 @@ final class ExchangeStage: ConnectionRequestDelegate, ExchangeObserver, LoopTime
         log.record(.requestEnded(bytes: 0, content: 0), at: end)
     }
 
-    func exchangeStartedResponse() { record(.responseStarted) }
+    func exchangeStartedResponse() { log?.record(.responseStarted) }
 
     func exchangeReceived(informational head: ResponseHead) {
-        record(.informationalResponse(status: head.status))
+        log?.record(.informationalResponse(status: head.status))
         report(head)
         load?.exchangeReceived(informational: head)
     }
@@ -477,7 +473,7 @@ final class ExchangeStage: ConnectionRequestDelegate, ExchangeObserver, LoopTime
         report(head)
         if head.status == 421, retryMisdirected() { return }
         hasHead = true
-        record(
+        log?.record(
             .responseHead(status: head.status, isHTTP10: head.version == .http10, bytes: Int64(head.byteCount)))
         // A server that is not the origin's cannot announce alternatives for it (RFC 7838 §6).
         if url.scheme.isSecure, isConnectionTrusted, head.status != 421 {

@@ -120,7 +120,7 @@ package final class StreamLoad: Load, LoopTimerTarget, StreamConnectionOwner {
             watchRoutes()
             proceed()
         } else {
-            record(.fetchStarted(reason))
+            log?.record(.fetchStarted(reason))
             connect()
         }
     }
@@ -389,7 +389,7 @@ package final class StreamLoad: Load, LoopTimerTarget, StreamConnectionOwner {
         connection = nil
         let captured = CapturedConnection(stream, rest: buffer.take(buffer.count))
         releaseParts()
-        record(.ended)
+        log?.record(.ended)
         client.load(self, hasCaptured: captured)
     }
 
@@ -449,8 +449,8 @@ package final class StreamLoad: Load, LoopTimerTarget, StreamConnectionOwner {
             connection.closeAfterAcknowledgement()
         }
         releaseParts()
-        if let error { record(.failed(code: error.code, decoded: 0)) }
-        record(.ended)
+        if let error { log?.record(.failed(code: error.code, decoded: 0)) }
+        log?.record(.ended)
         client.load(self, didEndWith: error, body: .nothing)
     }
 
@@ -466,10 +466,6 @@ package final class StreamLoad: Load, LoopTimerTarget, StreamConnectionOwner {
         routes = nil
         connection?.close()
         connection = nil
-    }
-
-    private func record(_ kind: LoadEvent.Kind) {
-        if let log { log.record(kind, at: EventLog.now) }
     }
 }
 

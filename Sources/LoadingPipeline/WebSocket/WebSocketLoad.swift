@@ -107,7 +107,7 @@ package final class WebSocketLoad: Load, LoopTimerTarget, StreamConnectionOwner 
             tunnel.takeOver(by: self)
             connection = tunnel
         }
-        record(.webSocketOpened(subprotocol: agreement.subprotocol, isCompressed: agreement.compression != nil))
+        log?.record(.webSocketOpened(subprotocol: agreement.subprotocol, isCompressed: agreement.compression != nil))
     }
 
     // MARK: From the client
@@ -325,7 +325,7 @@ package final class WebSocketLoad: Load, LoopTimerTarget, StreamConnectionOwner 
             log?.traceOnly(.webSocketPing(isSent: false))
             while let ping = pings.popFirst(where: { $0.number <= number }) { ping.reply(nil) }
         case .closed(let frame):
-            record(.webSocketClosed(code: Int(frame.code ?? WebSocketCloseFrame.noCode)))
+            log?.record(.webSocketClosed(code: Int(frame.code ?? WebSocketCloseFrame.noCode)))
             noteClosing()
         }
     }
@@ -430,9 +430,9 @@ package final class WebSocketLoad: Load, LoopTimerTarget, StreamConnectionOwner 
         leaveConnection()
         if let error, !isAwaitingClient { client.load(self, willFailWith: error) }
         failOperations(late)
-        record(.responseEnded(bytes: counts.received, decoded: counts.messages))
-        if let error { record(.failed(code: error.code, decoded: counts.messages)) }
-        record(.ended)
+        log?.record(.responseEnded(bytes: counts.received, decoded: counts.messages))
+        if let error { log?.record(.failed(code: error.code, decoded: counts.messages)) }
+        log?.record(.ended)
         client.load(self, didEndWith: error, body: .nothing)
     }
 
@@ -440,10 +440,6 @@ package final class WebSocketLoad: Load, LoopTimerTarget, StreamConnectionOwner 
         connection?.closeAfterAcknowledgement()
         connection = nil
         (output, outputHead, input, inputHead) = ([], 0, [], 0)
-    }
-
-    private func record(_ kind: LoadEvent.Kind) {
-        if let log { log.record(kind, at: EventLog.now) }
     }
 }
 
