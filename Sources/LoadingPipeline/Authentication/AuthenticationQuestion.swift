@@ -15,17 +15,6 @@ package struct AuthenticationQuestion: Sendable {
     /// The credential of the store.
     package private(set) var stored: ProposedCredential?
 
-    init(
-        space: ProtectionSpace, fromURL: (user: String, password: String?)?, refused: LoadCredential?, failures: Int,
-        isQuiet: Bool
-    ) {
-        self.space = space
-        self.fromURL = fromURL
-        self.refused = refused
-        self.failures = failures
-        self.isQuiet = isQuiet
-    }
-
     func proposing(_ stored: ProposedCredential?) -> Self {
         var copy = self
         copy.stored = stored

@@ -15,8 +15,8 @@ final class Authenticator {
     }
 
     private weak var owner: (any AuthenticatorOwner)?
-    private let loop: EventLoop
-    private var stage: AuthenticationStage
+    private let environment: LoadingEnvironment
+    var stage: AuthenticationStage
     /// The request whose challenge is being answered; nil without one.
     private var subject: AuthenticationSubject?
     /// Counts the challenges: results for an earlier one are dropped.
@@ -24,13 +24,11 @@ final class Authenticator {
 
     init(_ source: ChallengeSource, for owner: any AuthenticatorOwner, in environment: LoadingEnvironment) {
         self.owner = owner
-        loop = environment.loop
+        self.environment = environment
         stage = AuthenticationStage(source, environment.authentication, environment.loop)
     }
 
     // MARK: Requests
-
-    var fieldName: String { stage.fieldName }
 
     /// The identity of the connection that the request needs; 0 for a shared connection.
     func identity(for subject: AuthenticationSubject) -> UInt64 {
@@ -43,30 +41,16 @@ final class Authenticator {
         stage.fieldValue(for: subject, isAllowed: isAllowed)
     }
 
-    /// The body whose hash the field's next value needs, if that takes too long on the loop. `take` receives it.
+    /// The body whose hash the field's next value needs, if that takes too long on the loop.
     func bodyToHash(for subject: AuthenticationSubject) -> (body: Data, hash: DigestHash)? {
         stage.bodyToHash(for: subject, isAllowed: isAllowed)
     }
 
-    func take(_ digest: BodyDigest) { stage.take(digest) }
-
-    /// Whether the field's value is good for one request only, because it has the count of a nonce.
-    var isFieldForOneRequest: Bool { stage.isFieldForOneRequest }
-
-    /// Whether the next request carries a step of an authentication, for one connection that is not authenticated yet.
-    var isConversing: Bool { stage.isConversing }
-
     private func isAllowed(_ credential: LoadCredential, _ space: ProtectionSpace) -> Bool {
-        owner?.authenticator(self, mayUse: credential, for: space) == true
+        environment.credentials?.mayUse(credential, for: space) == true
     }
 
-    /// A redirect leads to another request, which has no authentication state.
-    func redirected() { stage.redirected() }
-
     // MARK: Responses
-
-    /// Whether a response with this status does not concern the authenticator.
-    func ignores(_ status: Int) -> Bool { stage.ignores(status) }
 
     /// Processes a response. True if it is a challenge that may be answered; the owner is notified of the result later.
     ///
@@ -82,7 +66,7 @@ final class Authenticator {
         switch step {
         case .deliver: return false
         case .accepted(let credential, let space):
-            owner?.authenticator(self, hasUsed: credential, for: space)
+            if let client = owner?.loadClient { environment.credentials?.store(credential, for: space, of: client) }
             return false
         case .ask, .advance, .sendAgain:
             self.subject = subject
@@ -91,7 +75,7 @@ final class Authenticator {
         if case .sendAgain = step {
             // The rest of the response that arrived with its head is read first.
             let number = number
-            loop.runLater { self.end(.sendAgain, number) }
+            environment.loop.runLater { self.end(.sendAgain, number) }
         } else {
             perform(step)
         }
@@ -109,16 +93,6 @@ final class Authenticator {
     func giveUp() {
         subject = nil
         stage.giveUp()
-    }
-
-    /// The connection of the conversation was closed, and not by the server. Returns false if the conversation does not
-    /// begin anew.
-    func beginAnew() -> Bool { stage.beginAnew() }
-
-    /// Whether the next request omits its field, because it is bound to another certificate than that of the connection.
-    /// The conversation begins anew with the challenge on this connection.
-    func givesUp(unlessBoundTo channelBinding: ChannelBinding?) -> Bool {
-        stage.givesUp(unlessBoundTo: channelBinding)
     }
 
     private func perform(_ step: AuthenticationStage.Step) {
@@ -147,15 +121,13 @@ final class Authenticator {
 
 /// The owner of an `Authenticator`: a load, or the authentication of its tunnels. Called on the load's loop.
 protocol AuthenticatorOwner: AnyObject {
-    /// Whether a credential that was accepted may be sent to the space again.
-    func authenticator(_ authenticator: Authenticator, mayUse credential: LoadCredential, for space: ProtectionSpace)
-        -> Bool
+    /// The client that answers challenges.
+    var loadClient: (any LoadClient)? { get }
     /// The client has to be asked. `Authenticator.take` receives the answer.
     func authenticator(_ authenticator: Authenticator, asks question: AuthenticationQuestion)
     /// A step of a connection-based authentication begins. `isBound`: its result is valid only on the same connection.
     /// `identity`: the identity of the connections that it authenticates.
     func authenticator(_ authenticator: Authenticator, goesOn isBound: Bool, as identity: UInt64)
-    func authenticator(_ authenticator: Authenticator, hasUsed credential: LoadCredential, for space: ProtectionSpace)
     /// The outcome for the challenge. It may be reported before `handle` returns.
     func authenticator(_ authenticator: Authenticator, hasFound verdict: Authenticator.Verdict)
 }

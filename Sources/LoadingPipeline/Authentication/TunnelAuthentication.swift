@@ -102,11 +102,7 @@ final class TunnelAuthentication: ProxyAuthorizer, AuthenticatorOwner {
 
     // MARK: From the authenticator
 
-    func authenticator(
-        _ authenticator: Authenticator, mayUse credential: LoadCredential, for space: ProtectionSpace
-    ) -> Bool {
-        environment.credentials?.mayUse(credential, for: space) ?? false
-    }
+    var loadClient: (any LoadClient)? { user?.loadClient }
 
     func authenticator(_ authenticator: Authenticator, asks question: AuthenticationQuestion) {
         guard let client = user?.loadClient, let challenge else { return }
@@ -119,12 +115,6 @@ final class TunnelAuthentication: ProxyAuthorizer, AuthenticatorOwner {
 
     func authenticator(_ authenticator: Authenticator, goesOn isBound: Bool, as identity: UInt64) {
         self.isBound = isBound
-    }
-
-    func authenticator(
-        _ authenticator: Authenticator, hasUsed credential: LoadCredential, for space: ProtectionSpace
-    ) {
-        if let client = user?.loadClient { environment.credentials?.store(credential, for: space, of: client) }
     }
 
     func authenticator(_ authenticator: Authenticator, hasFound verdict: Authenticator.Verdict) {

@@ -21,9 +21,7 @@ extension HTTPLoad: AuthenticatorOwner {
         }
         if let proxy = exchange?.forwarder {
             if status == 407 { _ = authenticatorOfProxies }
-            if try handleChallenge(response, forwardingAuthenticator, of: .proxy, .forwarded(request, by: proxy)) {
-                return true
-            }
+            if try handleChallenge(response, forwardingAuthenticator, .forwarded(request, by: proxy)) { return true }
         }
         if status == 401 { _ = authenticatorOfServers }
         // The exchange may end before the client answers.
@@ -31,8 +29,7 @@ extension HTTPLoad: AuthenticatorOwner {
         // A proxy that loads requests itself may send other users' requests on a connection that is authenticated for
         // this user, unless it announces that it does not (RFC 4559 §6).
         let mayBeShared = exchange?.forwarder != nil && !response.head.fields.supportsSessionBasedAuthentication
-        return try handleChallenge(
-            response, serverAuthenticator, of: .server, .request(request), mayBeShared: mayBeShared)
+        return try handleChallenge(response, serverAuthenticator, .request(request), mayBeShared: mayBeShared)
     }
 
     private var authenticatorOfServers: Authenticator {
@@ -48,14 +45,15 @@ extension HTTPLoad: AuthenticatorOwner {
     }
 
     private func handleChallenge(
-        _ response: LoadResponse, _ authenticator: Authenticator?, of source: ChallengeSource,
-        _ subject: @autoclosure () -> AuthenticationSubject, mayBeShared: Bool = false
+        _ response: LoadResponse, _ authenticator: Authenticator?, _ subject: @autoclosure () -> AuthenticationSubject,
+        mayBeShared: Bool = false
     ) throws(LoadError) -> Bool {
-        guard let authenticator, !authenticator.ignores(response.head.status) else { return false }
+        guard let authenticator, !authenticator.stage.ignores(response.head.status) else { return false }
         let subject = subject()
         machine.receive(.asks(.challenge))
         let isAnswered = try authenticator.handle(
-            response.head, to: subject, mayBeShared: mayBeShared, channelBinding: exchange?.channelBinding(of: source))
+            response.head, to: subject, mayBeShared: mayBeShared,
+            channelBinding: exchange?.channelBinding(of: authenticator.stage.source))
         if isAnswered {
             if machine.stage == .challenge { exchange?.holdRequestBody(true) }
             return true
@@ -81,21 +79,9 @@ extension HTTPLoad: AuthenticatorOwner {
         noteActivity()
         releaseHeldConnection()
         // A challenged connection of this identity is not authenticated yet, so the authentication can start on it.
-        let isOwn = exchange?.identity(of: authenticator === serverAuthenticator ? .server : .proxy) == identity
+        let isOwn = exchange?.identity(of: authenticator.stage.source) == identity
         if isBound || isOwn { heldConnection = exchange?.hold(isBeginning: !isBound) }
         if authenticator === serverAuthenticator { authenticationRoute = challengeRoute }
-    }
-
-    func authenticator(
-        _ authenticator: Authenticator, hasUsed credential: LoadCredential, for space: ProtectionSpace
-    ) {
-        if let client { environment.credentials?.store(credential, for: space, of: client) }
-    }
-
-    func authenticator(
-        _ authenticator: Authenticator, mayUse credential: LoadCredential, for space: ProtectionSpace
-    ) -> Bool {
-        environment.credentials?.mayUse(credential, for: space) == true
     }
 
     func authenticator(_ authenticator: Authenticator, hasFound verdict: Authenticator.Verdict) {
@@ -134,7 +120,7 @@ extension HTTPLoad: AuthenticatorOwner {
         releaseHeldConnection()
         if held.isBeginning { return true }
         // A fallback proxy might send other users' requests over its connections.
-        if serverAuthenticator?.isConversing == true { authenticationRoute = held.route }
+        if serverAuthenticator?.stage.isConversing == true { authenticationRoute = held.route }
         if beginsAnew() { giveUpExchange() } else { end(.networkConnectionLost) }
         return false
     }
@@ -142,30 +128,29 @@ extension HTTPLoad: AuthenticatorOwner {
     /// The fields that carry steps of a connection-based authentication. A request omits them on a connection of this
     /// user that other requests have used. That connection may already be authenticated, and some servers refuse a
     /// second authentication.
-    var fieldsOfConversations: [String] {
-        var names: [String] = []
-        if let serverAuthenticator, serverAuthenticator.isConversing { names.append(serverAuthenticator.fieldName) }
-        if let forwardingAuthenticator, forwardingAuthenticator.isConversing {
-            names.append(forwardingAuthenticator.fieldName)
-        }
-        return names
-    }
+    var fieldsOfConversations: [String] { conversing().map(\.stage.fieldName) }
 
     /// The fields that carry the first step of an authentication bound to another certificate than that of the
     /// connection (AUTH-37). The request omits them, and the authentications begin anew.
     func fieldsBoundElsewhere(than channelBinding: (ChallengeSource) -> ChannelBinding?) -> [String] {
-        var names: [String] = []
-        if let serverAuthenticator, serverAuthenticator.isConversing,
-            serverAuthenticator.givesUp(unlessBoundTo: channelBinding(.server))
-        {
-            names.append(serverAuthenticator.fieldName)
+        conversing {
+            let source = $0.stage.source
+            guard source == .server || exchange?.forwarder != nil else { return false }
+            return $0.stage.givesUp(unlessBoundTo: channelBinding(source))
+        }.map(\.stage.fieldName)
+    }
+
+    /// The authentications that are under way on a connection: usually one, and both if that of the server as well as
+    /// that of the proxy belongs to the connection.
+    private func conversing(where condition: (Authenticator) -> Bool = { _ in true }) -> [Authenticator] {
+        var conversing: [Authenticator] = []
+        if let serverAuthenticator, serverAuthenticator.stage.isConversing, condition(serverAuthenticator) {
+            conversing.append(serverAuthenticator)
         }
-        if let forwardingAuthenticator, exchange?.forwarder != nil, forwardingAuthenticator.isConversing,
-            forwardingAuthenticator.givesUp(unlessBoundTo: channelBinding(.proxy))
-        {
-            names.append(forwardingAuthenticator.fieldName)
+        if let forwardingAuthenticator, forwardingAuthenticator.stage.isConversing, condition(forwardingAuthenticator) {
+            conversing.append(forwardingAuthenticator)
         }
-        return names
+        return conversing
     }
 
     /// The connection was not authenticated. The request is sent on it again, with the field that it omitted before.
@@ -199,11 +184,10 @@ extension HTTPLoad: AuthenticatorOwner {
         fetch(.authentication)
     }
 
-    /// Whether the authentications whose connection was given up begin anew on another one: usually one, and that of
-    /// the server as well as that of the proxy if both belong to the connection.
+    /// Whether the authentications whose connection was given up begin anew on another one.
     private func beginsAnew() -> Bool {
-        let conversing = [serverAuthenticator, forwardingAuthenticator].compactMap(\.self).filter(\.isConversing)
-        return !conversing.isEmpty && conversing.allSatisfy { $0.beginAnew() }
+        let conversing = conversing()
+        return !conversing.isEmpty && conversing.allSatisfy { $0.stage.beginAnew() }
     }
 
     /// Whether the request's credentials need the hash of a large body, which is computed while the loop is lent. Then
@@ -225,7 +209,7 @@ extension HTTPLoad: AuthenticatorOwner {
     private func bodyWasHashed(_ digest: BodyDigest?) {
         guard machine.stage == .cacheDecision else { return }
         noteActivity()
-        if let digest { serverAuthenticator?.take(digest) }
+        if let digest { serverAuthenticator?.stage.take(digest) }
         passCacheDecision()
         advanceAfterWait()
     }
@@ -235,21 +219,21 @@ extension HTTPLoad: AuthenticatorOwner {
         if serverAuthenticator == nil, !environment.authentication.knowsServers { return }
         let authenticator = authenticatorOfServers
         guard let value = authenticator.fieldValue(for: .request(request)) else { return }
-        exchange.fields = exchange.fields.without(names: [authenticator.fieldName])
-        exchange.fields.append(authenticator.fieldName, value)
+        exchange.fields = exchange.fields.without(names: [authenticator.stage.fieldName])
+        exchange.fields.append(authenticator.stage.fieldName, value)
     }
 
     /// Renews what is good for one request only, before the request is sent again: the server may have seen it
     /// (AUTH-18).
     func authenticateAgain(_ exchange: inout ExchangeRequest) {
-        guard let serverAuthenticator, serverAuthenticator.isFieldForOneRequest else { return }
-        exchange.fields = exchange.fields.without(names: [serverAuthenticator.fieldName])
+        guard let serverAuthenticator, serverAuthenticator.stage.isFieldForOneRequest else { return }
+        exchange.fields = exchange.fields.without(names: [serverAuthenticator.stage.fieldName])
         authenticate(&exchange)
     }
 
     /// A redirect leads to another request, which has no authentication state except that of proxies.
     func forgetAnswers() {
-        serverAuthenticator?.redirected()
+        serverAuthenticator?.stage.redirected()
         authenticationRoute = nil
     }
 
@@ -265,7 +249,7 @@ extension HTTPLoad: AuthenticatorOwner {
         self.callersProxy = callersProxy
         if let value = authenticator.fieldValue(for: .forwarded(request, by: proxy)) { return value }
         return AuthenticationPeer(proxy, as: .http) == callersProxy
-            ? request.fields.firstValue(authenticator.fieldName) : nil
+            ? request.fields.firstValue(authenticator.stage.fieldName) : nil
     }
 
     /// The identity of the connections to such a proxy that the request needs; 0 for shared connections.
