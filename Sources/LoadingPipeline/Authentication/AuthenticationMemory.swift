@@ -64,7 +64,7 @@ package final class AuthenticationMemory {
         }
         if entries[space] == nil, entries.count >= AuthenticationScopes.maximumCount, let other = entries.keys.first {
             // Any entry may be removed: its server will send another challenge.
-            forget(other)
+            self[other, subject] = nil
         }
         entries[space] = entry
         scopes.add(entry.proof.scope(acceptedAt: request.url), of: space, at: request.url)
@@ -83,38 +83,33 @@ package final class AuthenticationMemory {
 
     /// Updates the entry of a space. An entry that was removed meanwhile stays removed.
     func update(_ space: ProtectionSpace, of subject: AuthenticationSubject, _ change: (inout Entry) -> Void) {
-        guard case .request = subject else {
-            if var known = proxies[Proxy(subject)], known.space == space {
-                change(&known.entry)
-                proxies[Proxy(subject)] = known
-            }
-            return
-        }
-        guard var entry = entries[space] else { return }
+        guard var entry = self[space, subject] else { return }
         change(&entry)
-        entries[space] = entry
+        self[space, subject] = entry
     }
 
     /// Removes a refused credential, unless the entry has another one by now.
     func forget(_ credential: LoadCredential?, in space: ProtectionSpace, of subject: AuthenticationSubject) {
-        guard case .request = subject else {
-            if let known = proxies[Proxy(subject)], known.entry.credential == credential { forget(space, of: subject) }
-            return
-        }
-        if let entry = entries[space], entry.credential == credential { forget(space) }
+        if let entry = self[space, subject], entry.credential == credential { self[space, subject] = nil }
     }
 
     func forget(_ space: ProtectionSpace, of subject: AuthenticationSubject) {
-        guard case .request = subject else {
-            if proxies[Proxy(subject)]?.space == space { proxies[Proxy(subject)] = nil }
-            return
-        }
-        forget(space)
+        if self[space, subject] != nil { self[space, subject] = nil }
     }
 
-    private func forget(_ space: ProtectionSpace) {
-        entries[space] = nil
-        scopes.remove(space)
+    private subscript(space: ProtectionSpace, subject: AuthenticationSubject) -> Entry? {
+        get {
+            if case .request = subject { return entries[space] }
+            return proxies[Proxy(subject)].flatMap { $0.space == space ? $0.entry : nil }
+        }
+        set {
+            if case .request = subject {
+                entries[space] = newValue
+                if newValue == nil { scopes.remove(space) }
+            } else {
+                proxies[Proxy(subject)] = newValue.map { (space, $0) }
+            }
+        }
     }
 
     // MARK: FTP
