@@ -15,8 +15,7 @@ final class RouteSelector: LoopTimerTarget {
     /// The network epoch in which the current route was started, and whether its silence counts against the proxy.
     private var epoch: ProxyRoutes.NetworkEpoch
     private var countsTimeout = false
-    /// Called when the time for the current route has passed.
-    var onTimeout: (() -> Void)?
+    weak var owner: (any RouteSelectorOwner)?
 
     /// Nil if there is only one route.
     ///
@@ -51,14 +50,22 @@ final class RouteSelector: LoopTimerTarget {
         arm(isFirst ? timeout : 0)
     }
 
-    /// Restarts the timer, because the load does not wait for the proxy now.
-    func restartTimer() { if remaining.count > 1 { arm(timeout) } }
-
     private func arm(_ time: Int64) { routes.loop.arm(timer, at: routes.loop.now + time, for: self) }
 
     func stopTimer() { routes.loop.disarm(timer) }
 
-    func timerFired(_ timer: LoopTimer) { onTimeout?() }
+    func timerFired(_ timer: LoopTimer) {
+        guard let owner, remaining.count > 1 else { return }
+        guard let pending = owner.pendingPhase else { return arm(timeout) }
+        if countsTimeout {
+            // Earlier steps may have used some of the time. If that was little, the full time counts, so that the next
+            // load need not find it out again.
+            let time = routes.loop.now &- pending.since
+            recordFailure(pending.phase, after: time >= timeout / 4 * 3 ? timeout : time)
+        }
+        remaining.removeFirst()
+        owner.useNextRoute()
+    }
 
     // MARK: Outcomes
 
@@ -73,20 +80,6 @@ final class RouteSelector: LoopTimerTarget {
         stopTimer()
         guard failure.permitsNextRoute, remaining.count > 1 else { return false }
         if Self.isOfProxy(failure) { recordFailure(failure.phase, after: .max) }
-        remaining.removeFirst()
-        return true
-    }
-
-    /// The time for the route has passed without an answer. False if there is no other route.
-    func timedOut(at pending: PendingPhase) -> Bool {
-        stopTimer()
-        guard remaining.count > 1 else { return false }
-        if countsTimeout {
-            // Earlier steps may have used some of the time. If that was little, the full time counts, so that the next
-            // load need not find it out again.
-            let time = routes.loop.now &- pending.since
-            recordFailure(pending.phase, after: time >= timeout / 4 * 3 ? timeout : time)
-        }
         remaining.removeFirst()
         return true
     }
@@ -116,4 +109,13 @@ final class RouteSelector: LoopTimerTarget {
         case .tunnel: routes.failed(proxy, for: destination, after: time)
         }
     }
+}
+
+/// The owner of a `RouteSelector`, which connects through the current route. Called on its loop.
+protocol RouteSelectorOwner: AnyObject {
+    /// Nil while the owner does not wait for the proxy: in the queue, while a challenge is open, and once the proxy has
+    /// done its part.
+    var pendingPhase: PendingPhase? { get }
+    /// The time for the route before has passed without an answer.
+    func useNextRoute()
 }

@@ -12,7 +12,7 @@ package import LoadingTransport
 /// time and servers do not wait.
 ///
 /// **Connectivity.** If there is no route for the control connection, the load waits for one (CONN-14), if it may.
-package final class FTPSource: LoadSource, FTPConnectionObserver {
+package final class FTPSource: LoadSource, FTPConnectionObserver, RouteSelectorOwner {
     private let url: FTPURL
     private let urlText: String
     private let originalURLText: String
@@ -105,7 +105,7 @@ package final class FTPSource: LoadSource, FTPConnectionObserver {
         connection?.setPaused(isPaused)
         if isPaused {
             routeSelector?.stopTimer()
-        } else if connection?.pendingPhase != nil {
+        } else if pendingPhase != nil {
             routeSelector?.startTimer()
         }
     }
@@ -171,7 +171,7 @@ package final class FTPSource: LoadSource, FTPConnectionObserver {
         routeSelector?.stopTimer()
         routeSelector = RouteSelector(
             routeList.routes, to: ProxyDestination(url), in: environment.proxies, idleTimeout: load?.idleTimeout ?? 0)
-        routeSelector?.onTimeout = { [weak self] in self?.routeTimedOut() }
+        routeSelector?.owner = self
         guard let route = routeSelector?.current ?? routeList.routes.first else {
             // A proxy is required, and it is not usable. Not reported before this function returns.
             return environment.loop.runLater { [weak self] in self?.ftpEnded(routeList.failure(.tunnel).loadError) }
@@ -191,18 +191,13 @@ package final class FTPSource: LoadSource, FTPConnectionObserver {
         if !isPaused { routeSelector?.startTimer() }
     }
 
-    private func routeTimedOut() {
-        guard let connection else { return }
-        guard let phase = connection.pendingPhase else { return routeSelector?.restartTimer() ?? () }
-        guard routeSelector?.timedOut(at: phase) == true else { return }
-        connection.cancel()
-        useNextRoute()
-    }
-
     /// The error of a timeout. A silent proxy has a different error from a silent server (PROXY-10).
     package var timeoutError: LoadError { connection?.timeoutError ?? .timedOut }
 
-    private func useNextRoute() {
+    var pendingPhase: PendingPhase? { connection?.pendingPhase }
+
+    func useNextRoute() {
+        connection?.cancel()
         load?.noteActivity()
         if let route = routeSelector?.current { connect(through: route) }
     }

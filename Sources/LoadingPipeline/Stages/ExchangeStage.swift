@@ -9,7 +9,7 @@ internal import LoadingTransport
 ///
 /// No access to a stored property lasts while the load, the pool or the connection is called, so exclusive access to
 /// what each request uses is not checked.
-final class ExchangeStage: ConnectionRequestDelegate, ExchangeObserver, LoopTimerTarget {
+final class ExchangeStage: ConnectionRequestDelegate, ExchangeObserver, RouteSelectorOwner, LoopTimerTarget {
     /// Cleared when the stage is done, which also breaks the reference cycle with the load.
     @exclusivity(unchecked) var load: HTTPLoad?
     let environment: LoadingEnvironment
@@ -106,7 +106,7 @@ final class ExchangeStage: ConnectionRequestDelegate, ExchangeObserver, LoopTime
         environment = load.environment
         retries = ExchangeRetries(at: environment.loop.now)
         log = load.log
-        routeSelector?.onTimeout = { [weak self] in self?.routeTimedOut() }
+        routeSelector?.owner = self
     }
 
     /// The key of the connection that the request needs on this route. Without a route the key is not used.
@@ -211,15 +211,18 @@ final class ExchangeStage: ConnectionRequestDelegate, ExchangeObserver, LoopTime
         load = nil
         routeSelector?.stopTimer()
         if let pauseTimer { environment.loop.disarm(pauseTimer) }
-        if let pendingConnection {
-            self.pendingConnection = nil
-            append(pendingConnection.eventsSoFar)
-            environment.pool.withdraw(pendingConnection)
-        }
+        withdrawConnectionRequest()
         recordBreak()
         connection?.cancel()
         connection = nil
         returnReserved()
+    }
+
+    private func withdrawConnectionRequest() {
+        guard let pendingConnection else { return }
+        self.pendingConnection = nil
+        append(pendingConnection.eventsSoFar)
+        environment.pool.withdraw(pendingConnection)
     }
 
     /// The first bytes of the body that were read together with the head; nil if they are delivered later in the turn.
@@ -288,9 +291,11 @@ final class ExchangeStage: ConnectionRequestDelegate, ExchangeObserver, LoopTime
 
     /// The error of a timeout. A silent proxy has a different error from a silent server (PROXY-10).
     var timeoutError: LoadError {
-        guard let proxyMode = key.proxyMode, pendingConnection?.pendingPhase != nil else { return .timedOut }
+        guard let proxyMode = key.proxyMode, pendingPhase != nil else { return .timedOut }
         return proxyMode.timeoutError
     }
+
+    var pendingPhase: PendingPhase? { pendingConnection?.pendingPhase }
 
     /// Drains the rest of a response that is not delivered, to keep the connection if that is cheap. `then` is
     /// called in a later turn, when the connection is free or abandoned.
@@ -384,24 +389,13 @@ final class ExchangeStage: ConnectionRequestDelegate, ExchangeObserver, LoopTime
     func connectionFailed(_ failure: ConnectionFailure, events: [LoadEvent]) {
         pendingConnection = nil
         append(events)
-        guard let load, routeSelector?.failed(failure) == true else {
-            return end { $0.exchangeFailedToConnect(failure, after: retries.loss) }
-        }
-        useNextRoute(for: load)
+        if load != nil, routeSelector?.failed(failure) == true { return useNextRoute() }
+        end { $0.exchangeFailedToConnect(failure, after: retries.loss) }
     }
 
-    private func routeTimedOut() {
-        guard let load, let pendingConnection else { return }
-        // Nil in the queue, while a challenge is open, and once the proxy has done its part.
-        guard let phase = pendingConnection.pendingPhase else { return routeSelector?.restartTimer() ?? () }
-        guard routeSelector?.timedOut(at: phase) == true else { return }
-        self.pendingConnection = nil
-        append(pendingConnection.eventsSoFar)
-        environment.pool.withdraw(pendingConnection)
-        useNextRoute(for: load)
-    }
-
-    private func useNextRoute(for load: HTTPLoad) {
+    func useNextRoute() {
+        withdrawConnectionRequest()
+        guard let load else { return }
         route = routeSelector?.current
         key = Self.connectionKey(of: url, identity, request.fields, by: route, for: load)
         load.noteActivity()

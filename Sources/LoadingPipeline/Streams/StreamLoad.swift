@@ -10,7 +10,7 @@ package import LoadingTransport
 ///
 /// Beyond `StreamMachine.readAhead`, only the bytes that a read requests are read from the connection. The peer then
 /// has to wait.
-package final class StreamLoad: Load, LoopTimerTarget, StreamConnectionOwner {
+package final class StreamLoad: Load, LoopTimerTarget, StreamConnectionOwner, RouteSelectorOwner {
     private let environment: LoadingEnvironment
     let log: EventLog?
     private let limits: Limits
@@ -200,7 +200,7 @@ package final class StreamLoad: Load, LoopTimerTarget, StreamConnectionOwner {
         clock.noteActivity(at: environment.loop.now)
         routeSelector = RouteSelector(
             routeList.routes, to: destination, in: environment.proxies, idleTimeout: limits.idle)
-        routeSelector?.onTimeout = { [weak self] in self?.routeTimedOut() }
+        routeSelector?.owner = self
         guard let route = routeSelector?.current ?? routeList.routes.first else {
             // A proxy is required, and it is not usable.
             return perform(machine.fail(routeList.failure(.tunnel).loadError))
@@ -219,14 +219,9 @@ package final class StreamLoad: Load, LoopTimerTarget, StreamConnectionOwner {
         if !isSuspended { routeSelector?.startTimer() }
     }
 
-    private func routeTimedOut() {
-        guard !hasEnded, !hasOpened, let connection else { return }
-        // Nil while a challenge is open.
-        guard let phase = connection.pendingPhase else { return routeSelector?.restartTimer() ?? () }
-        if routeSelector?.timedOut(at: phase) == true { useNextRoute() }
-    }
+    var pendingPhase: PendingPhase? { connection?.pendingPhase }
 
-    private func useNextRoute() {
+    func useNextRoute() {
         clock.noteActivity(at: environment.loop.now)
         connection?.close()
         if let route = routeSelector?.current { connect(through: route) }
@@ -437,7 +432,7 @@ package final class StreamLoad: Load, LoopTimerTarget, StreamConnectionOwner {
 
     /// The error of a timeout. A silent proxy has a different error from a silent host (PROXY-10).
     private var timeoutError: LoadError {
-        guard let proxyMode, connection?.pendingPhase != nil else { return .timedOut }
+        guard let proxyMode, pendingPhase != nil else { return .timedOut }
         return proxyMode.timeoutError
     }
 
