@@ -9,10 +9,8 @@ extension ExchangeStage {
     /// Sends an extended CONNECT, if the origin has a connection whose server allows it (RFC 8441, RFC 9220).
     func openTunnel(for handshake: WebSocketHandshake) -> Bool {
         guard let load, url.scheme.isSecure else { return false }
-        let shared = url.connectionKey(
-            identity: identity, switchesProtocol: false, by: route ?? .direct, service: load.request.service
-        ) { load.identity(for: $0) }
-        guard let stream = environment.pool.takeTunnelStream(to: environment.pool.usable(shared)) else { return false }
+        let shared = Self.connectionKey(of: url, identity, switchesProtocol: false, by: route, for: load)
+        guard let stream = environment.pool.takeTunnelStream(to: shared) else { return false }
         tunnel = WebSocketTunnel(stream, on: environment.loop, before: self)
         connectionBecameAvailable(stream, isReused: true, events: [])
         return true

@@ -95,7 +95,8 @@ final class ExchangeStage: ConnectionRequestDelegate, ExchangeObserver, RouteSel
                 all, to: ProxyDestination(url), in: load.environment.proxies, idleTimeout: load.request.idleTimeout)
         }
         route = routeSelector?.current ?? all.first
-        key = Self.connectionKey(of: url, identity, request.fields, by: route, for: load)
+        key = Self.connectionKey(
+            of: url, identity, switchesProtocol: request.fields.contains("Upgrade"), by: route, for: load)
         self.priority = priority
         needsStream = !load.request.body.isReplayable
         isRepeatable = load.request.body.isReplayable && RequestMethod.isIdempotent(request.method)
@@ -110,16 +111,29 @@ final class ExchangeStage: ConnectionRequestDelegate, ExchangeObserver, RouteSel
     }
 
     /// The key of the connection that the request needs on this route. Without a route the key is not used.
-    private static func connectionKey(
-        of url: HTTPURL, _ identity: UInt64, _ fields: HTTPFields, by route: ProxyRoute?, for load: HTTPLoad
+    ///
+    /// - Parameters:
+    ///   - identity: The identity of the connections to the server; 0 for shared ones.
+    ///   - switchesProtocol: Whether the connection may switch to another protocol. It must then use HTTP/1.1, and reach
+    ///     the server itself instead of a proxy that loads the request.
+    static func connectionKey(
+        of url: HTTPURL, _ identity: UInt64, switchesProtocol: Bool, by route: ProxyRoute?, for load: HTTPLoad
     ) -> ConnectionKey {
-        load.environment.pool.usable(
-            url.connectionKey(
-                identity: identity, switchesProtocol: fields.contains("Upgrade"), by: route ?? .direct,
-                service: load.request.service
-            ) {
-                load.identity(for: $0)
-            })
+        let service = load.request.service
+        let proxy: ProxyServer? = if case .through(let proxy) = route { proxy } else { nil }
+        let pool = load.environment.pool
+        // PROXY-5
+        if let proxy, proxy.forwards, url.scheme == .http || url.scheme == .ftp, !switchesProtocol {
+            return pool.usable(
+                ConnectionKey(
+                    isSecure: proxy.kind == .https, host: proxy.host, port: proxy.port, identity: identity,
+                    needsHTTP1: true, service: service,
+                    proxyMode: .forwarding(proxy, identity: load.identity(for: proxy))))
+        }
+        return pool.usable(
+            ConnectionKey(
+                isSecure: url.scheme.isSecure, host: url.host, port: url.port, identity: identity,
+                needsHTTP1: switchesProtocol, service: service, proxyMode: proxy.map { .tunnel($0) }))
     }
 
     func start(onNewConnection: Bool = false) {
@@ -397,7 +411,8 @@ final class ExchangeStage: ConnectionRequestDelegate, ExchangeObserver, RouteSel
         withdrawConnectionRequest()
         guard let load else { return }
         route = routeSelector?.current
-        key = Self.connectionKey(of: url, identity, request.fields, by: route, for: load)
+        key = Self.connectionKey(
+            of: url, identity, switchesProtocol: request.fields.contains("Upgrade"), by: route, for: load)
         load.noteActivity()
         // The request was not lost.
         retries.attempts = 0
