@@ -1,6 +1,5 @@
 internal import FoundationEssentials
 internal import LoadingSemantics
-internal import LoadingTransport
 
 /// The cache's part in the current request: the stored response, its effect on the request, and what is stored of the
 /// response. The rules are in `CacheRules` and related types. Confined to the load's loop.
@@ -18,39 +17,19 @@ struct CacheStage {
     /// The body of the stored response that is served, until it is delivered.
     var served: Data?
 
-    /// A body that is collected for storing while it is delivered. An object, because most bodies are not.
+    /// A body that is collected for storing while it is delivered. Copied at once, because the pieces occupy pooled read
+    /// buffers, which are larger than their contents and which other loads need. An object, because most bodies are not
+    /// collected here.
     private final class Gathering {
         let response: StoredResponse
         let limit: Int64
-        private(set) var pieces: [Data] = []
-        var count: Int64 = 0
-        /// Whether the last piece is a copy.
-        private var isLastOwn = false
+        var body = BodyCollector()
 
-        init(_ response: StoredResponse, limit: Int64) {
+        init(_ response: StoredResponse, limit: Int64, expecting length: Int64) {
             self.response = response
             self.limit = limit
+            body.expect(length)
         }
-
-        /// A small piece holds much more memory than its bytes: an object, or a whole read buffer. So it is copied to the
-        /// others, except the first one, which is most often the only one.
-        func add(_ piece: Data) {
-            let isLarge = piece.count >= ReadBuffers.size / 2
-            if isLarge || pieces.isEmpty {
-                pieces.append(piece)
-                isLastOwn = false
-            } else if isLastOwn, let last = pieces.indices.last, pieces[last].count < Self.mostCopiedTogether {
-                pieces[last].append(piece)
-            } else {
-                var copy = Data(capacity: ReadBuffers.size)
-                copy.append(piece)
-                pieces.append(copy)
-                isLastOwn = true
-            }
-        }
-
-        /// In bytes.
-        private static let mostCopiedTogether = 1 << 20
     }
 
     /// Resets the stage for another request.
@@ -133,7 +112,7 @@ struct CacheStage {
             fits: expectedLength <= found.limit && found.limit > 0)
         switch decision {
         case .store(let response):
-            gathering = Gathering(response, limit: found.limit)
+            gathering = Gathering(response, limit: found.limit, expecting: expectedLength)
             return .nothing
         case .discard(_, removesOlder: true):
             return outdated
@@ -154,10 +133,8 @@ struct CacheStage {
     /// Gathers a piece of the body. False if the body is now too large (CACHE-31).
     mutating func gather(_ piece: Data) -> Bool {
         guard let gathering else { return true }
-        gathering.count += Int64(piece.count)
-        guard gathering.count <= gathering.limit else { return false }
-        gathering.add(piece)
-        return true
+        return Int64(gathering.body.count + piece.count) <= gathering.limit
+            && piece.withUnsafeBytes { gathering.body.append($0) }
     }
 
     /// The body is not stored: it is too large or goes elsewhere. True if the cache may hold an older one.
@@ -172,17 +149,8 @@ struct CacheStage {
     mutating func takeGathered(whole: Data?) -> CacheEntry? {
         guard let gathering else { return nil }
         if let whole, Int64(whole.count) > gathering.limit { return nil }
-        if let whole {
-            self.gathering = nil
-            return CacheEntry(response: gathering.response, body: whole, changeCount: changeCount)
-        }
-        // The pieces occupy pooled read buffers, which are larger than their contents and which other loads need.
-        var body = BodyCollector()
-        body.expect(gathering.count)
-        for piece in gathering.pieces {
-            guard piece.withUnsafeBytes({ body.append($0) }) else { return nil }
-        }
         self.gathering = nil
-        return CacheEntry(response: gathering.response, body: body.take(), changeCount: changeCount)
+        return CacheEntry(
+            response: gathering.response, body: whole ?? gathering.body.take(), changeCount: changeCount)
     }
 }
