@@ -46,6 +46,7 @@ package final class FTPSource: LoadSource, FTPConnectionObserver, RouteSelectorO
     private var refusal: LoadError?
     private var refused: LoadCredential?
     private var failures = 0
+    private var credentialLookup: PendingLookup<ProposedCredential?>?
     /// The user for proxies that open tunnels.
     private var tunnelAuthentication: TunnelAuthentication?
 
@@ -117,6 +118,7 @@ package final class FTPSource: LoadSource, FTPConnectionObserver, RouteSelectorO
         connectivity.end()
         control = .none
         routeSelector?.stopTimer()
+        credentialLookup?.withdraw()
         connection?.cancel()
         connection = nil
     }
@@ -130,7 +132,8 @@ package final class FTPSource: LoadSource, FTPConnectionObserver, RouteSelectorO
         switch answer {
         case .credential(let credential):
             attempt = .given(credential)
-            load.fetchesAgain()
+            load.loadClient?.load(load, transactionEnded: nil)
+            load.log?.record(.fetchStarted(.authentication))
             connect()
         // There is no response that could be the result.
         case .nothing, .defaultHandling, .nextSpace: load.ended(refusal)
@@ -277,7 +280,7 @@ package final class FTPSource: LoadSource, FTPConnectionObserver, RouteSelectorO
             guard let self else { return }
             if isPaused { control = .postponed } else { connectAgain() }
         }
-        if connectivity.tellsClient() { load.isWaitingForConnectivity() }
+        if connectivity.tellsClient() { load.loadClient?.loadIsWaitingForConnectivity(load) }
     }
 
     private func connectAgain() {
@@ -307,10 +310,14 @@ package final class FTPSource: LoadSource, FTPConnectionObserver, RouteSelectorO
         guard failures < Self.mostLogins else { return load.ended(.loginRefused(reply)) }
         refusal = .loginRefused(reply)
         load.setIdleTimePaused(true)
-        load.ask(
-            AuthenticationQuestion(
-                space: space, fromURL: url.credential, refused: refused, failures: failures, isQuiet: false),
-            in: environment)
+        guard let client = load.loadClient else { return }
+        let question = AuthenticationQuestion(
+            space: space, fromURL: url.credential, refused: refused, failures: failures, isQuiet: false)
+        credentialLookup?.withdraw()
+        credentialLookup = environment.lookUpCredential(for: question, of: client) { [weak self] question in
+            guard let load = self?.load else { return }
+            load.loadClient?.load(load, isAsked: question, by: nil)
+        }
     }
 
     package func ftpBegins(_ transfer: FTPTransfer) {
@@ -323,7 +330,7 @@ package final class FTPSource: LoadSource, FTPConnectionObserver, RouteSelectorO
         isJustModified = modified.map { abs(now - $0) < environment.loop.limits.freshFile / second } ?? false
         if case .given(let credential) = attempt {
             if credential.isKept { environment.authentication.remember(login: credential, in: space) }
-            load.store(credential, for: space, in: environment)
+            if let client = load.loadClient { environment.credentials?.store(credential, for: space, of: client) }
         }
         load.log?.record(.requestStarted)
         load.log?.record(.requestEnded(bytes: 0, content: 0))

@@ -10,7 +10,7 @@ package protocol LoadSource: AnyObject {
     /// The client has received everything. False if the source has work to do before the load ends; it then calls
     /// `load.sourceFinished()`.
     func isDelivered() -> Bool
-    /// The client's answer to the challenge passed to `load.ask`.
+    /// The client's answer to a challenge of the source.
     func answerChallenge(_ answer: AuthenticationAnswer)
     /// The point at which another download may resume after this one stops, with `delivered` bytes in the file `name`.
     func resumePoint(ofFile name: String, delivered: Int64) -> DownloadResumePoint?

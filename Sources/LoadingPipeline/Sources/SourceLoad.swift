@@ -40,7 +40,6 @@ package final class SourceLoad: Load, LoopTimerTarget, BodySinkOwner {
     private var expectedLength: Int64 = -1
     private var resumedOffset: Int64?
     private var isOpen = false
-    private var credentialLookup: PendingLookup<ProposedCredential?>?
 
     let idleTimeout: Double
     private let totalTimeout: Double
@@ -200,29 +199,6 @@ package final class SourceLoad: Load, LoopTimerTarget, BodySinkOwner {
 
     /// The source has no bytes yet, but is active.
     package func noteActivity() { clock.noteActivity(at: loop.now) }
-
-    /// A server requests a credential. Answered by `source.answerChallenge`.
-    func ask(_ question: AuthenticationQuestion, in environment: LoadingEnvironment) {
-        guard let client else { return }
-        credentialLookup?.withdraw()
-        credentialLookup = environment.lookUpCredential(for: question, of: client) { [weak self] question in
-            guard let self else { return }
-            self.client?.load(self, isAsked: question, by: nil)
-        }
-    }
-
-    /// The source repeats the transfer after a challenge.
-    func fetchesAgain() {
-        client?.load(self, transactionEnded: nil)
-        log?.record(.fetchStarted(.authentication))
-    }
-
-    /// There is no route to the source's server.
-    func isWaitingForConnectivity() { client?.loadIsWaitingForConnectivity(self) }
-
-    func store(_ credential: LoadCredential, for space: ProtectionSpace, in environment: LoadingEnvironment) {
-        if let client { environment.credentials?.store(credential, for: space, of: client) }
-    }
 
     /// The source has finished its work before the end.
     package func sourceFinished() {
@@ -406,7 +382,6 @@ package final class SourceLoad: Load, LoopTimerTarget, BodySinkOwner {
     private func stop() {
         loop.disarm(timer)
         stopSource()
-        credentialLookup?.withdraw()
         backlog = FIFOQueue()
     }
 
