@@ -129,7 +129,7 @@ extension HTTPLoad {
         }
         guard let proxies = environment.proxies else { return go(by: .direct) }
         if let route = proxies.settledRoute(to: request.url) { return go(by: route) }
-        search = proxies.find(request.url) { [weak self] route in
+        search = proxies.find(ProxyDestination(request.url), asking: ProxyQuery(request.url)) { [weak self] route in
             guard let self else { return }
             search = nil
             noteActivity()

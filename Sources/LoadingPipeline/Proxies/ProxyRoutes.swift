@@ -78,18 +78,11 @@ package final class ProxyRoutes {
         return route
     }
 
-    /// Reports the routes to a URL: at once, returning nil, if no script or desktop is needed. Otherwise the returned
-    /// search runs until it reports its result or is cancelled.
-    func find(_ url: HTTPURL, _ found: @escaping (ProxyRouteList) -> Void) -> ProxySearch? {
-        find(ProxyDestination(url), { ProxyQuery(url) }, found)
-    }
-
-    func find(_ destination: ProxyDestination, _ found: @escaping (ProxyRouteList) -> Void) -> ProxySearch? {
-        find(destination, { ProxyQuery(destination) }, found)
-    }
-
-    private func find(
-        _ destination: ProxyDestination, _ query: () -> ProxyQuery, _ found: @escaping (ProxyRouteList) -> Void
+    /// Reports the routes to a destination: at once, returning nil, if no script or desktop is needed. Otherwise the
+    /// returned search runs until it reports its result or is cancelled.
+    func find(
+        _ destination: ProxyDestination, asking query: @autoclosure () -> ProxyQuery,
+        _ found: @escaping (ProxyRouteList) -> Void
     ) -> ProxySearch? {
         guard let source = rules.externalSource(for: destination), source != .desktop || loop.now >= desktopPause
         else {

@@ -166,7 +166,8 @@ package final class FTPSource: LoadSource, FTPConnectionObserver, RouteSelectorO
         }
         guard let proxies = environment.proxies else { return connect(by: .direct) }
         search?.cancel()
-        search = proxies.find(ProxyDestination(url)) { [weak self] in self?.connect(by: $0) }
+        let destination = ProxyDestination(url)
+        search = proxies.find(destination, asking: ProxyQuery(destination)) { [weak self] in self?.connect(by: $0) }
     }
 
     private func connect(by routeList: ProxyRouteList) {

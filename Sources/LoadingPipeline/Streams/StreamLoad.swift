@@ -192,7 +192,9 @@ package final class StreamLoad: Load, LoopTimerTarget, StreamConnectionOwner, Ro
             return perform(machine.fail(.cannotFindHost))
         }
         guard let proxies = environment.proxies else { return connect(through: .direct) }
-        search = proxies.find(destination) { [weak self] in self?.connect(by: $0, to: destination) }
+        search = proxies.find(destination, asking: ProxyQuery(destination)) { [weak self] in
+            self?.connect(by: $0, to: destination)
+        }
     }
 
     private func connect(by routeList: ProxyRouteList, to destination: ProxyDestination) {
