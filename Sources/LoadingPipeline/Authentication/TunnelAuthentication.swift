@@ -13,8 +13,7 @@ final class TunnelAuthentication: ProxyAuthorizer, AuthenticatorOwner {
     private weak var user: (any TunnelClient)?
     private let environment: LoadingEnvironment
     private lazy var authenticator = Authenticator(.proxy, for: self, in: environment)
-    private var question: ConnectionChallenge?
-    private var challenge: TunnelChallenge?
+    private var pending: (question: ConnectionChallenge, challenge: TunnelChallenge)?
     /// Whether the next step is valid only on the same connection.
     private var isBound = false
     private var isTaking = false
@@ -69,8 +68,7 @@ final class TunnelAuthentication: ProxyAuthorizer, AuthenticatorOwner {
     /// Whether the challenge of a proxy may be answered. The answer follows later.
     func takes(_ question: ConnectionChallenge, about challenge: TunnelChallenge) -> Bool {
         authenticator.giveUp()
-        self.question = question
-        self.challenge = challenge
+        pending = (question, challenge)
         isBound = false
         isTaking = true
         question.onWithdrawal = { [weak self] in self?.withdraw() }
@@ -78,15 +76,15 @@ final class TunnelAuthentication: ProxyAuthorizer, AuthenticatorOwner {
         let isAnswered =
             (try? authenticator.handle(challenge.head, to: subject, channelBinding: challenge.channelBinding)) ?? false
         isTaking = false
-        if isAnswered, self.question != nil { return true }
+        if isAnswered, pending != nil { return true }
         // There is no answer.
         question.onWithdrawal = nil
-        (self.question, self.challenge) = (nil, nil)
+        pending = nil
         return false
     }
 
     private func withdraw() {
-        (question, challenge) = (nil, nil)
+        pending = nil
         lookup?.withdraw()
         guard authenticator.isAnswering, let user else { return }
         authenticator.giveUp()
@@ -105,11 +103,11 @@ final class TunnelAuthentication: ProxyAuthorizer, AuthenticatorOwner {
     var loadClient: (any LoadClient)? { user?.loadClient }
 
     func authenticator(_ authenticator: Authenticator, asks question: AuthenticationQuestion) {
-        guard let client = user?.loadClient, let challenge else { return }
+        guard let client = loadClient, let head = pending?.challenge.head else { return }
         lookup?.withdraw()
         lookup = environment.lookUpCredential(for: question, of: client) { [weak self] question in
             guard let user = self?.user else { return }
-            user.loadClient?.load(user, isAsked: question, by: user.response(challenge.head))
+            user.loadClient?.load(user, isAsked: question, by: user.response(head))
         }
     }
 
@@ -118,13 +116,13 @@ final class TunnelAuthentication: ProxyAuthorizer, AuthenticatorOwner {
     }
 
     func authenticator(_ authenticator: Authenticator, hasFound verdict: Authenticator.Verdict) {
-        guard let question, let challenge else { return }
+        guard let (question, challenge) = pending else { return }
         if isTaking, case .sendAgain = verdict {
             return environment.loop.runLater { [weak self] in
                 self?.authenticator(authenticator, hasFound: verdict)
             }
         }
-        (self.question, self.challenge) = (nil, nil)
+        pending = nil
         // `takes` returns the result.
         if isTaking { return }
         guard question.isOpen else { return }
