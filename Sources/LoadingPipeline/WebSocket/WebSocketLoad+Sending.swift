@@ -89,7 +89,7 @@ extension WebSocketLoad {
 
     func write(to connection: any WebSocketTransport) {
         var budget = Self.budget
-        while !hasWriteFailed, outputHead < output.count || encode() {
+        while !hasWriteFailed, outputHead < output.count || encode(orElse: end(.outOfMemory)) {
             guard budget > 0 else { return connection.callAgain() }
             // Retained, since the connection is called.
             let octets = output
@@ -107,8 +107,8 @@ extension WebSocketLoad {
         }
     }
 
-    /// Encodes what waits. False if nothing does, or the load has ended.
-    private func encode() -> Bool {
+    /// Encodes what waits. False if nothing does, or memory is exhausted.
+    private func encode(orElse fail: @autoclosure () -> Void) -> Bool {
         if outputHead > 0 {
             outputHead = 0
             if output.capacity > Self.keptOutput { output = [] } else { output.removeAll(keepingCapacity: true) }
@@ -116,36 +116,27 @@ extension WebSocketLoad {
         guard !hasEnded, machine.hasOutput, !hasCompressed else { return false }
         switch machine.encode(into: &output, limit: Self.outputLength) {
         case .done: break
-        case .pausing: leaveCompressing()
+        case .pausing:
+            hasCompressed = true
+            connection?.callAgain()
         case .outOfMemory:
-            end(.outOfMemory)
+            fail()
             return false
         }
         return !output.isEmpty
     }
 
-    private func leaveCompressing() {
-        hasCompressed = true
-        connection?.callAgain()
-    }
-
     /// What waits to be sent, or a part of it, which the transport then has. Makes no calls.
     func takeOutput() -> ArraySlice<UInt8>? {
-        guard !isSuspended, !hasEnded, !hasWriteFailed else { return nil }
-        if outputHead == output.count {
-            (output, outputHead) = ([], 0)
-            guard machine.hasOutput, !hasCompressed else { return nil }
-            switch machine.encode(into: &output, limit: Self.outputLength) {
-            case .done: break
-            case .pausing: leaveCompressing()
-            case .outOfMemory:
-                writeFailure = .outOfMemory
-                connection?.callAgain()
-                return nil
-            }
-        }
+        guard !isSuspended, !hasEnded, !hasWriteFailed, outputHead < output.count || encode(orElse: failLater())
+        else { return nil }
         defer { outputHead = output.count }
         return output[outputHead...]
+    }
+
+    private func failLater() {
+        writeFailure = .outOfMemory
+        connection?.callAgain()
     }
 
     /// Octets that the transport had taken have left its buffers.
