@@ -113,6 +113,7 @@ examples:
 lint: layers
 	scripts/behaviour --check
 	scripts/check-stages
+	scripts/check-walks
 	scripts/http3-functions --check
 	scripts/planted-faults --check
 	scripts/snippets --check
