@@ -28,36 +28,27 @@ extension HTTPLoad {
     ///
     /// - Parameter contents: What counts if there is no answer in time; nil to wait for it.
     package func makeContentsLookup(orElse contents: CacheContents? = nil) -> PendingLookup<CacheContents> {
-        if let contents {
-            let loop = environment.loop
-            let timer = LoopTimer()
-            dropLookupDeadline()
-            lookupDeadline = (timer, contents)
-            loop.arm(timer, at: loop.now &+ loop.limits.cacheLookup, for: self)
-        }
-        return awaiting(
-            PendingLookup(on: environment.loop) { [self] contents in
+        let loop = environment.loop
+        let lookup = awaiting(
+            PendingLookup<CacheContents>(on: loop) { [self] contents in
                 dropLookupDeadline()
                 guard passes(.cacheLookup) else { return }
                 cache.contents = contents
                 advanceAfterWait()
             })
+        dropLookupDeadline()
+        if let contents {
+            let timer = LoopTimer()
+            lookupDeadline = (timer, { lookup.answer(contents) })
+            loop.arm(timer, at: loop.now &+ loop.limits.cacheLookup, for: self)
+        }
+        return lookup
     }
 
     func dropLookupDeadline() {
         guard let timer = lookupDeadline?.timer else { return }
         lookupDeadline = nil
         environment.loop.disarm(timer)
-    }
-
-    /// The disk has not answered in time.
-    func lookupDeadlineCame() {
-        guard let contents = lookupDeadline?.contents else { return }
-        dropLookupDeadline()
-        guard passes(.cacheLookup) else { return }
-        storeLookup?.withdraw()
-        cache.contents = contents
-        advanceAfterWait()
     }
 
     /// Completes the request except for its body, and applies the cache's decision.

@@ -49,8 +49,8 @@ package final class HTTPLoad: Load, LoopTimerTarget {
     var credentialLookup: PendingLookup<ProposedCredential?>?
     /// The pending lookup in a store before the request is sent.
     @exclusivity(unchecked) var storeLookup: (any WithdrawableLookup)?
-    /// Ends the wait for a stored response, with what counts as stored then.
-    @exclusivity(unchecked) var lookupDeadline: (timer: LoopTimer, contents: CacheContents)?
+    /// Ends the wait for a stored response.
+    @exclusivity(unchecked) var lookupDeadline: (timer: LoopTimer, expire: () -> Void)?
     /// The value of the `Cookie` field; nil without cookies.
     @exclusivity(unchecked) var cookies: String?
     @exclusivity(unchecked) var cache = CacheStage()
@@ -298,7 +298,7 @@ package final class HTTPLoad: Load, LoopTimerTarget {
     }
 
     package func timerFired(_ timer: LoopTimer) {
-        if timer === lookupDeadline?.timer { return lookupDeadlineCame() }
+        if timer === lookupDeadline?.timer { return lookupDeadline?.expire() ?? () }
         let now = environment.loop.now
         if idleTimeIsRunning {
             if !request.body.isNone, exchange?.hasProgressed() == true { noteActivity() }
