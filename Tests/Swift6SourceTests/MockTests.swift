@@ -75,6 +75,43 @@ private final class CannedSession: URLSession, @unchecked Sendable {
     }
 }
 
+/// Overrides what loads without a handler.
+private final class AsynchronousSession: URLSession, @unchecked Sendable {
+    // Sendable because what varies is behind a lock.
+    let asked = Locked<[String]>([])
+    private let body = Data("canned".utf8)
+
+    override init() { super.init() }
+
+    private func answer(_ call: String) -> (Data, URLResponse) {
+        asked.change { $0.append(call) }
+        return (body, URLResponse())
+    }
+
+    override func data(for request: URLRequest) async throws -> (Data, URLResponse) { answer("data for") }
+    override func data(from url: URL) async throws -> (Data, URLResponse) { answer("data from") }
+
+    override func upload(for request: URLRequest, from bodyData: Data) async throws -> (Data, URLResponse) {
+        answer("upload \(bodyData.count)")
+    }
+
+    override func upload(for request: URLRequest, fromFile fileURL: URL) async throws -> (Data, URLResponse) {
+        answer("upload \(fileURL.path)")
+    }
+
+    override func download(for request: URLRequest) async throws -> (URL, URLResponse) {
+        (URL(fileURLWithPath: "/for"), answer("download for").1)
+    }
+
+    override func download(from url: URL) async throws -> (URL, URLResponse) {
+        (URL(fileURLWithPath: "/from"), answer("download from").1)
+    }
+
+    override func download(resumeFrom resumeData: Data) async throws -> (URL, URLResponse) {
+        (URL(fileURLWithPath: "/resumed"), answer("download resumed").1)
+    }
+}
+
 /// One that has all its values from the beginning inherits the initializers.
 private final class SilentSession: URLSession, @unchecked Sendable {
     override func dataTask(with request: URLRequest) -> URLSessionDataTask { CannedTask {} }
@@ -107,6 +144,29 @@ private final class SharedDouble: URLSession, @unchecked Sendable {
 }
 
 @Suite struct MockTests {
+    // S-35
+    @Test("a session that overrides the asynchronous methods") func overriddenAsynchronousMethods() async throws {
+        let double = AsynchronousSession()
+        let session: URLSession = double
+        let url = URL(fileURLWithPath: "/file")
+        let request = URLRequest(url: url)
+        #expect(try await session.data(for: request).0 == Data("canned".utf8))
+        _ = try await session.data(from: url)
+        _ = try await session.upload(for: request, from: Data("abc".utf8))
+        _ = try await session.upload(for: request, fromFile: url)
+        _ = try await session.download(for: request)
+        _ = try await session.download(from: url)
+        _ = try await session.download(resumeFrom: Data())
+        #expect(
+            double.asked.current == [
+                "data for", "data from", "upload 3", "upload /file", "download for", "download from",
+                "download resumed",
+            ])
+        let client: any HTTPClient = double
+        _ = try await client.data(from: url)
+        #expect(double.asked.current.last == "data from")
+    }
+
     // MISC-13, AUTH-9, C-25: what an object without arguments says
     @Test("objects without arguments") func objectsWithoutArguments() throws {
         let (plain, http) = (URLResponse(), HTTPURLResponse())

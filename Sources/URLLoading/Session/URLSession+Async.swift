@@ -3,7 +3,8 @@ internal import LoadingEvents
 internal import LoadingSemantics
 
 // Many packages have methods of their own for Linux, with the signatures that FoundationNetworking lacks. These are
-// preferred (`@_disfavoredOverload`), because a call in a package that imports both would be ambiguous.
+// preferred (`@_disfavoredOverload`), because a call in a package that imports both would be ambiguous. Where the delegate is left
+// out, the methods of the class are called, which a subclass may override.
 extension URLSession {
     /// Loads a request and returns the complete body. Throws the error of the task if the load fails; an HTTP error
     /// status does not throw.
@@ -14,6 +15,7 @@ extension URLSession {
     /// - Parameters:
     ///   - request: The request. Copied.
     ///   - delegate: The delegate of this task only. Retained until the task has ended.
+    @_disfavoredOverload
     public func data(
         for request: URLRequest, delegate: (any URLSessionTaskDelegate)? = nil
     ) async throws -> (Data, URLResponse) {
@@ -21,6 +23,7 @@ extension URLSession {
     }
 
     /// Loads a URL and returns the complete body. See ``data(for:delegate:)``.
+    @_disfavoredOverload
     public func data(
         from url: URL, delegate: (any URLSessionTaskDelegate)? = nil
     ) async throws -> (Data, URLResponse) {
@@ -28,24 +31,11 @@ extension URLSession {
         return try await load { core.dataTask(self, request, .continuation($0), delegate: delegate) }
     }
 
-    /// Loads a request and returns the complete body. See ``data(for:delegate:)``.
-    @_disfavoredOverload
-    public func data(for request: URLRequest) async throws -> (Data, URLResponse) {
-        try await load { core.dataTask(self, request, .continuation($0), delegate: nil) }
-    }
-
-    /// Loads a URL and returns the complete body. See ``data(for:delegate:)``.
-    @_disfavoredOverload
-    public func data(from url: URL) async throws -> (Data, URLResponse) {
-        let request = URLRequest(url: url)
-        return try await load { core.dataTask(self, request, .continuation($0), delegate: nil) }
-    }
-
     /// Starts a task and waits for its end, which calls the handler once. Only debug builds check that, because the
     /// check costs an object for each load. Inlined, because each asynchronous call costs a frame and a switch of the
     /// executor.
     @inline(__always)
-    private func load<Body: Sendable>(
+    func load<Body: Sendable>(
         _ makeTask: (@escaping @Sendable (Result<(Body, URLResponse), any Error>) -> Void) -> URLSessionTask?
     ) async throws -> (Body, URLResponse) {
         let handle = CancellableTask()
@@ -78,6 +68,7 @@ extension URLSession {
     /// - Parameters:
     ///   - request: The request. Copied.
     ///   - delegate: The delegate of this task only. Retained until the task has ended.
+    @_disfavoredOverload
     public func download(
         for request: URLRequest, delegate: (any URLSessionTaskDelegate)? = nil
     ) async throws -> (URL, URLResponse) {
@@ -93,22 +84,11 @@ extension URLSession {
     }
 
     /// Downloads a URL to a file. See ``download(for:delegate:)``.
+    @_disfavoredOverload
     public func download(
         from url: URL, delegate: (any URLSessionTaskDelegate)? = nil
     ) async throws -> (URL, URLResponse) {
         try await download(for: URLRequest(url: url), delegate: delegate)
-    }
-
-    /// Downloads to a file. See ``download(for:delegate:)``.
-    @_disfavoredOverload
-    public func download(for request: URLRequest) async throws -> (URL, URLResponse) {
-        try await download(for: request, delegate: nil)
-    }
-
-    /// Downloads a URL to a file. See ``download(for:delegate:)``.
-    @_disfavoredOverload
-    public func download(from url: URL) async throws -> (URL, URLResponse) {
-        try await download(for: URLRequest(url: url), delegate: nil)
     }
 
     /// Loads a request and returns when the response head is received. The sequence reads the body on demand; a reader

@@ -208,6 +208,20 @@ open class URLSession: _URLSessionMembers, @unchecked Sendable {
         required(core.dataTask(self, URLRequest(url: url), .handler(completionHandler), delegate: nil))
     }
 
+    /// Loads a request and returns the complete body; see ``data(for:delegate:)``. Doubles of tests override this
+    /// method.
+    @_disfavoredOverload
+    open func data(for request: URLRequest) async throws -> (Data, URLResponse) {
+        try await load { core.dataTask(self, request, .continuation($0), delegate: nil) }
+    }
+
+    /// Loads a URL and returns the complete body; see ``data(for:delegate:)``.
+    @_disfavoredOverload
+    open func data(from url: URL) async throws -> (Data, URLResponse) {
+        let request = URLRequest(url: url)
+        return try await load { core.dataTask(self, request, .continuation($0), delegate: nil) }
+    }
+
     // MARK: Upload tasks
 
     /// Creates an upload task that sends a file, and delivers to the delegate like a data task. The body of `request`
@@ -261,6 +275,18 @@ open class URLSession: _URLSessionMembers, @unchecked Sendable {
         completionHandler: @escaping @Sendable (Data?, URLResponse?, (any Error)?) -> Void
     ) -> URLSessionUploadTask {
         required(core.uploadTask(self, resuming: resumeData, .handler(completionHandler), delegate: nil))
+    }
+
+    /// Uploads data and returns the complete response body; see ``upload(for:from:delegate:)``.
+    @_disfavoredOverload
+    open func upload(for request: URLRequest, from bodyData: Data) async throws -> (Data, URLResponse) {
+        try await upload(request, .data(bodyData), nil)
+    }
+
+    /// Uploads a file and returns the complete response body; see ``upload(for:from:delegate:)``.
+    @_disfavoredOverload
+    open func upload(for request: URLRequest, fromFile fileURL: URL) async throws -> (Data, URLResponse) {
+        try await upload(request, .file(fileURL), nil)
     }
 
     // MARK: Stream tasks
@@ -357,5 +383,24 @@ open class URLSession: _URLSessionMembers, @unchecked Sendable {
         completionHandler: @escaping @Sendable (URL?, URLResponse?, (any Error)?) -> Void
     ) -> URLSessionDownloadTask {
         required(core.downloadTask(self, resuming: resumeData, .fileHandler(completionHandler), delegate: nil))
+    }
+
+    /// Downloads to a file, which the caller must remove; see ``download(for:delegate:)``.
+    @_disfavoredOverload
+    open func download(for request: URLRequest) async throws -> (URL, URLResponse) {
+        try await load { core.downloadTask(self, request, .fileContinuation($0), delegate: nil) }
+    }
+
+    /// Downloads a URL to a file, which the caller must remove; see ``download(for:delegate:)``.
+    @_disfavoredOverload
+    open func download(from url: URL) async throws -> (URL, URLResponse) {
+        let request = URLRequest(url: url)
+        return try await load { core.downloadTask(self, request, .fileContinuation($0), delegate: nil) }
+    }
+
+    /// Resumes a cancelled or failed download; see ``download(for:delegate:)``.
+    @_disfavoredOverload
+    open func download(resumeFrom resumeData: Data) async throws -> (URL, URLResponse) {
+        try await load { core.downloadTask(self, resuming: resumeData, .fileContinuation($0), delegate: nil) }
     }
 }

@@ -10,6 +10,7 @@ extension URLSession {
     ///   - request: The request. Copied.
     ///   - bodyData: The body.
     ///   - delegate: The delegate of this task only. Retained until the task has ended.
+    @_disfavoredOverload
     public func upload(
         for request: URLRequest, from bodyData: Data, delegate: (any URLSessionTaskDelegate)? = nil
     ) async throws -> (Data, URLResponse) {
@@ -17,25 +18,14 @@ extension URLSession {
     }
 
     /// Uploads a file. See ``upload(for:from:delegate:)``.
+    @_disfavoredOverload
     public func upload(
         for request: URLRequest, fromFile fileURL: URL, delegate: (any URLSessionTaskDelegate)? = nil
     ) async throws -> (Data, URLResponse) {
         try await upload(request, .file(fileURL), delegate)
     }
 
-    /// Uploads data. See ``upload(for:from:delegate:)``.
-    @_disfavoredOverload
-    public func upload(for request: URLRequest, from bodyData: Data) async throws -> (Data, URLResponse) {
-        try await upload(request, .data(bodyData), nil)
-    }
-
-    /// Uploads a file. See ``upload(for:from:delegate:)``.
-    @_disfavoredOverload
-    public func upload(for request: URLRequest, fromFile fileURL: URL) async throws -> (Data, URLResponse) {
-        try await upload(request, .file(fileURL), nil)
-    }
-
-    private func upload(
+    func upload(
         _ request: URLRequest, _ content: UploadContent, _ delegate: (any URLSessionTaskDelegate)?
     ) async throws -> (Data, URLResponse) {
         let handle = CancellableTask()
