@@ -40,18 +40,25 @@ nonisolated(unsafe) public let kCFStreamPropertyHTTPSProxyHost: CFString = "HTTP
 /// The port of the proxy for HTTPS (key of stream properties).
 nonisolated(unsafe) public let kCFStreamPropertyHTTPSProxyPort: CFString = "HTTPSPort"
 /// The host of the SOCKS proxy (key of stream properties).
+@_disfavoredOverload
 nonisolated(unsafe) public let kCFStreamPropertySOCKSProxyHost: CFString = "SOCKSProxy"
 /// The port of the SOCKS proxy (key of stream properties).
+@_disfavoredOverload
 nonisolated(unsafe) public let kCFStreamPropertySOCKSProxyPort: CFString = "SOCKSPort"
 /// The user name for the SOCKS proxy.
+@_disfavoredOverload
 nonisolated(unsafe) public let kCFStreamPropertySOCKSUser: CFString = "kCFStreamPropertySOCKSUser"
 /// The password for the SOCKS proxy.
+@_disfavoredOverload
 nonisolated(unsafe) public let kCFStreamPropertySOCKSPassword: CFString = "kCFStreamPropertySOCKSPassword"
 /// The version of SOCKS: `kCFStreamSocketSOCKSVersion5`, which is the default, or `kCFStreamSocketSOCKSVersion4`.
+@_disfavoredOverload
 nonisolated(unsafe) public let kCFStreamPropertySOCKSVersion: CFString = "kCFStreamPropertySOCKSVersion"
 /// SOCKS4, or SOCKS4a for hosts that have a name. No IPv6 addresses.
+@_disfavoredOverload
 nonisolated(unsafe) public let kCFStreamSocketSOCKSVersion4: CFString = "kCFStreamSocketSOCKSVersion4"
 /// SOCKS5.
+@_disfavoredOverload
 nonisolated(unsafe) public let kCFStreamSocketSOCKSVersion5: CFString = "kCFStreamSocketSOCKSVersion5"
 /// The user name for a proxy.
 nonisolated(unsafe) public let kCFProxyUsernameKey: CFString = "kCFProxyUsernameKey"

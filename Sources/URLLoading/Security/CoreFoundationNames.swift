@@ -28,4 +28,5 @@ public final class CFAllocator: Sendable {
 }
 
 /// The default allocator: nil.
+@_disfavoredOverload
 public let kCFAllocatorDefault: CFAllocator? = nil
