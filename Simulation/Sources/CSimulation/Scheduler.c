@@ -210,29 +210,64 @@ struct thread *kernel_thread(pthread_t handle) {
     return NULL;
 }
 
+// What is asked at each call: the threads that can run, how many wait at addresses of a kind, and a date before which no wait is over.
+enum { bits = 64, kinds_of_addresses = 1024 };
+static uint64_t runnable[most_threads / bits];
+static int waiting[kinds_of_addresses];
+static simulation_time next_date = INT64_MAX;
+
+static int *waiting_at(const void *address) {
+    return &waiting[((uintptr_t)address >> 2) * 0x9E3779B97F4A7C15u >> 32 & (kinds_of_addresses - 1)];
+}
+
+static void set_state(struct thread *thread, enum thread_state state) {
+    if (thread->state == thread_waits) --*waiting_at(thread->address);
+    if (state == thread_waits) ++*waiting_at(thread->address);
+    uint64_t bit = 1ull << thread->index % bits, *word = &runnable[thread->index / bits];
+    *word = state == thread_runs ? *word | bit : *word & ~bit;
+    thread->state = state;
+}
+
+static void end_waits(void) {
+    next_date = INT64_MAX;
+    for (int i = 0; i < thread_count; i++) {
+        struct thread *thread = threads[i];
+        if (thread->state != thread_waits || thread->until < 0) continue;
+        if (thread->until <= now) {
+            set_state(thread, thread_runs);
+            thread->was_woken = false;
+        } else if (thread->until < next_date) {
+            next_date = thread->until;
+        }
+    }
+}
+
+static uint64_t count_runnable(void) {
+    uint64_t count = 0;
+    for (int i = 0; i < most_threads / bits; i++) count += (uint64_t)__builtin_popcountll(runnable[i]);
+    return count;
+}
+
+static struct thread *runnable_thread(uint64_t place) {
+    int word = 0;
+    for (uint64_t count; (count = (uint64_t)__builtin_popcountll(runnable[word])) <= place; word++) place -= count;
+    uint64_t rest = runnable[word];
+    while (place-- > 0) rest &= rest - 1;
+    return threads[word * bits + __builtin_ctzll(rest)];
+}
+
 // The next thread, which may be the caller.
 static struct thread *choose(void) {
     for (;;) {
-        struct thread *runnable[most_threads];
-        uint64_t count = 0;
-        simulation_time next = INT64_MAX;
-        for (int i = 0; i < thread_count; i++) {
-            struct thread *thread = threads[i];
-            if (thread->state == thread_waits && thread->until >= 0) {
-                if (thread->until <= now) {
-                    thread->state = thread_runs;
-                    thread->was_woken = false;
-                } else if (thread->until < next) {
-                    next = thread->until;
-                }
-            }
-            if (thread->state == thread_runs) runnable[count++] = thread;
-        }
-        if (count > 0) return runnable[simulation_random(count)];
-        if (next == INT64_MAX) kernel_fail(simulation_deadlock, "every thread waits, and nothing will wake one");
-        if (next > options.limit)
+        if (next_date <= now) end_waits();
+        uint64_t count = count_runnable();
+        if (count > 0) return runnable_thread(simulation_random(count));
+        // One that was the next may have been woken before.
+        end_waits();
+        if (next_date == INT64_MAX) kernel_fail(simulation_deadlock, "every thread waits, and nothing will wake one");
+        if (next_date > options.limit)
             kernel_fail(simulation_timeout, "nothing happens before the limit of %.0f s", (double)options.limit / 1e9);
-        now = next > now ? next : now;
+        now = next_date;
         calls_since_wait = 0;
     }
 }
@@ -258,11 +293,12 @@ void kernel_step(const char *call) {
 
 bool kernel_wait(const void *address, simulation_time until, const char *reason) {
     if (atomic_depth > 0 && until < 0) kernel_fail(simulation_stuck, "a wait in a section that is not interrupted: %s", reason);
-    current->state = thread_waits;
     current->address = address;
     current->until = until;
     current->reason = reason;
     current->was_woken = true;
+    set_state(current, thread_waits);
+    if (until >= 0 && until < next_date) next_date = until;
     hand_over();
     return current->was_woken;
 }
@@ -270,17 +306,19 @@ bool kernel_wait(const void *address, simulation_time until, const char *reason)
 int kernel_wake(const void *address, int most) { return kernel_wake_process(address, most, -1); }
 
 int kernel_wake_process(const void *address, int most, int process) {
-    int waiting[most_threads], count = 0, woken = 0;
+    if (*waiting_at(address) == 0) return 0;
+    struct thread *found[most_threads];
+    int count = 0, woken = 0;
     for (int i = 0; i < thread_count; i++) {
         if (threads[i]->state != thread_waits || threads[i]->address != address) continue;
         if (process >= 0 && threads[i]->process != process) continue;
         // Other processes have something else at the address.
-        if (process >= 0 || threads[i]->process == kernel_process() || kernel_is_shared(address)) waiting[count++] = i;
+        if (process >= 0 || threads[i]->process == kernel_process() || kernel_is_shared(address)) found[count++] = threads[i];
     }
     while (count > 0 && woken < most) {
         int chosen = (int)simulation_random((uint64_t)count);
-        threads[waiting[chosen]]->state = thread_runs;
-        waiting[chosen] = waiting[--count];
+        set_state(found[chosen], thread_runs);
+        found[chosen] = found[--count];
         woken++;
     }
     return woken;
@@ -301,7 +339,7 @@ static void end_of_thread(void *value) {
         pthread_setspecific(end_key, thread);
         return;
     }
-    thread->state = thread_ended;
+    set_state(thread, thread_ended);
     // The C library may give the handle to another thread.
     if (!thread->is_joinable) thread->has_handle = false;
     kernel_wake(thread, most_threads);
@@ -321,10 +359,14 @@ static struct thread *add_thread(const char *name) {
     }
     if (thread == NULL) {
         if (thread_count == most_threads) kernel_fail(simulation_stuck, "more than %d threads", most_threads);
-        thread = threads[thread_count++] = calloc(1, sizeof *thread);
+        thread = threads[thread_count] = calloc(1, sizeof *thread);
+        thread->index = thread_count++;
     }
     static int numbers;
-    *thread = (struct thread){ .number = numbers++, .process = kernel_process(), .state = thread_runs };
+    *thread = (struct thread){
+        .index = thread->index, .number = numbers++, .process = kernel_process(), .state = thread_ended,
+    };
+    set_state(thread, thread_runs);
     strncpy(thread->name, name, sizeof thread->name - 1);
     return thread;
 }
@@ -352,7 +394,7 @@ int kernel_start_thread(pthread_t *handle, const pthread_attr_t *attributes, voi
     thread->is_joinable = detached == PTHREAD_CREATE_JOINABLE;
     int failure = REAL(pthread_create)(handle, attributes, run_thread, thread);
     if (failure != 0) {
-        thread->state = thread_ended;
+        set_state(thread, thread_ended);
         thread->is_joinable = false;
         return failure;
     }
@@ -407,7 +449,7 @@ void kernel_become(struct thread *thread) {
 
 void kernel_stop_threads(int process) {
     for (int i = 0; i < thread_count; i++) {
-        if (threads[i]->process == process && threads[i]->state != thread_ended) threads[i]->state = thread_stopped;
+        if (threads[i]->process == process && threads[i]->state != thread_ended) set_state(threads[i], thread_stopped);
     }
     if (current->state != thread_stopped) return;
     // It is never the next one again.
@@ -418,7 +460,7 @@ void kernel_stop_threads(int process) {
 void kernel_forget_threads(int process) {
     for (int i = 0; i < thread_count; i++) {
         if (threads[i]->process != process) continue;
-        threads[i]->state = thread_ended;
+        set_state(threads[i], thread_ended);
         threads[i]->is_joinable = threads[i]->has_handle = false;
     }
 }

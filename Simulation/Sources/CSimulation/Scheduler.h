@@ -8,6 +8,8 @@ enum { most_threads = 256 };
 enum thread_state { thread_runs, thread_waits, thread_ended, thread_stopped };
 
 struct thread {
+    // Its place among all.
+    int index;
     int number, process;
     char name[16];
     enum thread_state state;
