@@ -55,12 +55,8 @@ static const char *inside_folder(int folder, const char *path, char *buffer) {
 
 static bool is_inside(int descriptor) {
     if (root_length == 0 || descriptor <= 2 || !kernel_is_simulated() || kernel_file(descriptor) != NULL) return false;
-    char link[32], path[PATH_MAX];
-    snprintf(link, sizeof link, "/proc/self/fd/%d", descriptor);
-    ssize_t length = readlink(link, path, sizeof path - 1);
-    if (length < 0) return false;
-    path[length] = 0;
-    return inside(path) != NULL;
+    struct stat status;
+    return REAL(fstat)(descriptor, &status) == 0 && disk_image_has(&status);
 }
 
 // ---- what is wrong with the disk

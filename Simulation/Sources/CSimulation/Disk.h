@@ -33,8 +33,10 @@ void disk_image_truncated(int descriptor, off_t length);
 void disk_image_synchronized(int descriptor);
 // The power fails: what is left on the disk is what is there from now on.
 void disk_image_lose(void);
-// Of a file on the disk; others keep theirs.
+// Whether the file is on the disk, by its number, which a file system in memory gives to no other one later.
 struct stat;
+bool disk_image_has(const struct stat *status);
+// Of a file on the disk; others keep theirs.
 void disk_image_set_times(struct stat *status);
 // False for a file that is not on the disk.
 bool disk_image_give_time(const struct stat *status, const struct timespec *modified);

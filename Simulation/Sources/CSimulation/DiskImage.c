@@ -94,15 +94,22 @@ static struct timespec date(simulation_time time) {
 
 static simulation_time nanoseconds(struct timespec date) { return date.tv_sec * 1000000000 + date.tv_nsec; }
 
+// NULL for a file that is not on the disk.
+static struct node *node_on_disk(const struct stat *status) {
+    return root != NULL && status->st_dev == device ? known_node(status) : NULL;
+}
+
+bool disk_image_has(const struct stat *status) { return node_on_disk(status) != NULL; }
+
 void disk_image_set_times(struct stat *status) {
-    const struct node *node = root != NULL && status->st_dev == device ? known_node(status) : NULL;
+    const struct node *node = node_on_disk(status);
     if (node == NULL) return;
     status->st_mtim = status->st_atim = date(node->modified);
     status->st_ctim = date(node->changed);
 }
 
 bool disk_image_give_time(const struct stat *status, const struct timespec *modified) {
-    struct node *node = root != NULL && status->st_dev == device ? known_node(status) : NULL;
+    struct node *node = node_on_disk(status);
     if (node == NULL) return false;
     node->modified = nanoseconds(*modified);
     node->changed = kernel_wall_clock();
