@@ -131,6 +131,7 @@ struct connection {
     int lost_count, lost_capacity;
     bool sends_again, is_sending_again;
     simulation_time last_arrival, last_departure;
+    uint64_t segments; // in both directions
     int64_t bytes_to_break, bytes_to_silence;
     int events; // that refer to it
     struct connection *next;
@@ -173,7 +174,17 @@ static simulation_time travel(struct connection *c, simulation_time *last) {
     return *last = date;
 }
 
-static int64_t segment(struct connection *c) { return 1 + (int64_t)simulation_random((uint64_t)c->link.largest_segment); }
+// Short ones become longer as the connection goes on: a body in hundreds of thousands of them takes seconds, and shows nothing that its
+// beginning has not shown.
+static int64_t segment(struct connection *c) {
+    const uint64_t doubling_count = 256, most_doublings = 14, long_enough = 16384;
+    uint64_t doublings = c->segments++ / doubling_count, largest = (uint64_t)c->link.largest_segment;
+    if (largest < long_enough) {
+        largest <<= doublings < most_doublings ? doublings : most_doublings;
+        if (largest > long_enough) largest = long_enough;
+    }
+    return 1 + (int64_t)simulation_random(largest);
+}
 
 static bool has_way(struct connection *c) { return network_is_reachable(c->address) && kernel_has_address(c->own); }
 static bool passes(struct connection *c) { return !c->is_silent && has_way(c); }
