@@ -1,4 +1,5 @@
-// The server's side of TLS for simulated hosts, over OpenSSL, which the library uses too. Certificates are made when the world begins.
+// The server's side of TLS for simulated hosts, over OpenSSL, which the library uses too. The authority and the certificates of most hosts
+// are the same in all worlds: they are made before worlds are forked.
 #include "Kernel.h"
 #include <openssl/err.h>
 #include <openssl/rand.h>
@@ -54,7 +55,6 @@ static X509 *new_certificate(const char *name, EVP_PKEY *key, bool is_expired) {
 }
 
 static void make_authority(void) {
-    fix_randomness();
     root_key = EVP_EC_gen("P-256");
     server_key = EVP_EC_gen("P-256");
     require(root_key != NULL && server_key != NULL, "a key");
@@ -64,13 +64,6 @@ static void make_authority(void) {
     add_extension(root, root, NID_key_usage, "critical,keyCertSign,cRLSign");
     add_extension(root, root, NID_subject_key_identifier, "hash");
     require(X509_sign(root, root_key, EVP_sha256()) > 0, "a signature");
-}
-
-void simulation_tls_begin(const char *path) {
-    make_authority();
-    BIO *file = BIO_new_file(path, "w");
-    require(file != NULL && PEM_write_bio_X509(file, root) == 1, path);
-    BIO_free(file);
 }
 
 static X509 *server_certificate(const char *name, bool is_expired) {
@@ -87,12 +80,42 @@ static X509 *server_certificate(const char *name, bool is_expired) {
     return certificate;
 }
 
+// ---- what a host has in each world
+
+static SSL_CTX *new_context(const char *name, bool is_expired) {
+    SSL_CTX *context = SSL_CTX_new(TLS_server_method());
+    X509 *certificate = server_certificate(name, is_expired);
+    require(SSL_CTX_use_certificate(context, certificate) == 1, "a certificate");
+    require(SSL_CTX_use_PrivateKey(context, server_key) == 1, "a private key");
+    X509_free(certificate);
+    SSL_CTX_set_session_id_context(context, (const unsigned char *)"simulation", 10);
+    return context;
+}
+
+static const char *certified_name(const char *name, simulation_tls_options options) {
+    return options.has_wrong_name ? "wrong.example" : name;
+}
+
+enum { most_prepared = 16 };
+static struct { const char *name; bool is_expired; SSL_CTX *context; } prepared[most_prepared];
+static int prepared_count;
+
+static SSL_CTX *take_prepared(const char *name, bool is_expired) {
+    for (int i = 0; i < prepared_count; i++) {
+        if (prepared[i].is_expired != is_expired || strcmp(prepared[i].name, name) != 0) continue;
+        SSL_CTX *context = prepared[i].context;
+        prepared[i] = prepared[--prepared_count];
+        return context;
+    }
+    return NULL;
+}
+
 // ---- a host
 
 struct simulation_tls_host {
     char *name;
     simulation_tls_options options;
-    // NULL before the first connection: to make one takes long, and few of a world's hosts are asked.
+    // NULL before the first connection: few of a world's hosts are asked.
     SSL_CTX *context;
 };
 
@@ -117,16 +140,13 @@ simulation_tls_host *simulation_tls_host_new(const char *name, simulation_tls_op
 
 static SSL_CTX *context_of(simulation_tls_host *host) {
     if (host->context != NULL) return host->context;
-    host->context = SSL_CTX_new(TLS_server_method());
-    X509 *certificate = server_certificate(host->options.has_wrong_name ? "wrong.example" : host->name, host->options.is_expired);
-    require(SSL_CTX_use_certificate(host->context, certificate) == 1, "a certificate");
-    require(SSL_CTX_use_PrivateKey(host->context, server_key) == 1, "a private key");
-    X509_free(certificate);
-    if (host->options.is_old) SSL_CTX_set_max_proto_version(host->context, TLS1_2_VERSION);
-    SSL_CTX_set_num_tickets(host->context, host->options.tickets);
-    SSL_CTX_set_session_id_context(host->context, (const unsigned char *)"simulation", 10);
-    SSL_CTX_set_alpn_select_cb(host->context, choose_protocol, host);
-    return host->context;
+    const char *name = certified_name(host->name, host->options);
+    SSL_CTX *context = take_prepared(name, host->options.is_expired);
+    if (context == NULL) context = new_context(name, host->options.is_expired);
+    if (host->options.is_old) SSL_CTX_set_max_proto_version(context, TLS1_2_VERSION);
+    SSL_CTX_set_num_tickets(context, host->options.tickets);
+    SSL_CTX_set_alpn_select_cb(context, choose_protocol, host);
+    return host->context = context;
 }
 
 static char *text_of(BIO *bio) {
@@ -237,11 +257,23 @@ static void shake_hands(simulation_tls_host *host, int version) {
     simulation_tls_free(server);
 }
 
-void simulation_tls_prepare(void) {
+void simulation_tls_prepare(const char *path) {
+    fix_randomness();
     make_authority();
+    BIO *file = BIO_new_file(path, "w");
+    require(file != NULL && PEM_write_bio_X509(file, root) == 1, path);
+    BIO_free(file);
     simulation_tls_host *host = simulation_tls_host_new("host.example", (simulation_tls_options){ .tickets = 1 });
     shake_hands(host, TLS1_3_VERSION);
     shake_hands(host, TLS1_2_VERSION);
     char digest[129];
     simulation_digest("MD5", "", digest);
+}
+
+void simulation_tls_prepare_host(const char *name, simulation_tls_options options) {
+    require(prepared_count < most_prepared, "too many hosts are prepared");
+    const char *certified = certified_name(name, options);
+    prepared[prepared_count].name = strdup(certified);
+    prepared[prepared_count].is_expired = options.is_expired;
+    prepared[prepared_count++].context = new_context(certified, options.is_expired);
 }

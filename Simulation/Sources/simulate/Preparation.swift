@@ -9,9 +9,11 @@ enum Preparation {
         "libsqlite3.so.0", "libproxy.so.1", "libpsl.so.5", "libzstd.so.1", "libbrotlidec.so.1",
     ]
 
-    static func run() {
+    /// - Parameter roots: The file for the certificate of the worlds' authority.
+    static func run(roots: String) {
         simulation_prepare_types()
-        simulation_tls_prepare()
+        simulation_tls_prepare(roots)
+        World.prepareCertificates()
         for name in libraries { _ = dlopen(name, RTLD_NOW) }
         // Foundation makes a table of its classes, with which the runtime looks for conformances of many types.
         _ = NSStringFromClass(NSObject.self)

@@ -57,7 +57,11 @@ enum SimulatedProcess {
 
     /// Forks a process for each world that is asked for.
     static func runAll(_ arguments: [String]) -> Never {
-        Preparation.run()
+        // The library reads them when it first needs the system's roots.
+        let roots = outside("roots.pem")
+        setenv("SSL_CERT_FILE", roots, 1)
+        setenv("SSL_CERT_DIR", outside("none"), 1)
+        Preparation.run(roots: roots)
         var before = simulation_state()
         let isCaptured = arguments.last == "--captured"
         let line = simulation_next_world(
@@ -84,13 +88,8 @@ enum SimulatedProcess {
         options.before = before
         options.has_processes = isForBackground
         Parts.only = process.only.map { Set($0) }
-        // The library reads them when it first needs the system's roots.
-        let roots = Self.outside("roots.pem")
-        setenv("SSL_CERT_FILE", roots, 1)
-        setenv("SSL_CERT_DIR", Self.outside("none"), 1)
         simulation_begin(options)
         simulation_mount(Self.disk)
-        simulation_tls_begin(roots)
         let world = World(isForBackground: isForBackground)
         if isForBackground {
             BackgroundWork(in: world).run()

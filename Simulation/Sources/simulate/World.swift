@@ -35,13 +35,27 @@ struct World {
 
     var isFaultless: Bool { hosts.allSatisfy(\.isFaultless) }
 
+    /// Of one site, and one name ends with another, so that a cookie could go astray.
+    private static let names = ["host0", "ahost0", "host2", "host3"].map { "\($0).site.example" }
+
+    /// Before worlds are forked.
+    static func prepareCertificates() {
+        for name in names { simulation_tls_prepare_host(name, simulation_tls_options()) }
+        for name in [expiredName, strangerName] { simulation_tls_prepare_host(name, badCertificate(of: name)) }
+    }
+
+    private static func badCertificate(of name: String) -> simulation_tls_options {
+        var options = simulation_tls_options()
+        (options.is_expired, options.has_wrong_name) = (name == expiredName, name == strangerName)
+        return options
+    }
+
     /// - Parameter isForBackground: The files of a background session are those of another process.
     init(isForBackground: Bool = false) {
         let choices = Choices("world")
         let disk = SimulatedDisk(mayFail: !isForBackground)
         self.disk = disk
-        // Of one site, and one name ends with another, so that a cookie could go astray.
-        let names = ["host0", "ahost0", "host2", "host3"].prefix(1 + choices.below(4)).map { "\($0).site.example" }
+        let names = Self.names.prefix(1 + choices.below(4))
         let present = names.filter { Parts.has($0) }
         // A redirect to a host that is left out goes to another one.
         let targets = names.map { present.contains($0) ? $0 : present.first ?? $0 }
@@ -94,9 +108,8 @@ struct World {
         }
         let bad = [(Self.expiredName, UInt64(0x0A00_0400)), (Self.strangerName, 0x0A00_0401)].map { name, address in
             simulation_add_name(name, address, second / 20)
-            var tls = simulation_tls_options()
+            var tls = Self.badCertificate(of: name)
             tls.offers_http2 = choices.oneIn(2)
-            (tls.is_expired, tls.has_wrong_name) = (name == Self.expiredName, name == Self.strangerName)
             return OriginServer(
                 name: name, addresses: [address], faults: OriginServer.Faults(), others: [name],
                 isReliable: false, tls: tls)

@@ -11,11 +11,9 @@
 typedef struct simulation_tls_host simulation_tls_host;
 typedef struct simulation_tls simulation_tls;
 
-// Makes the authority of the world, and writes its certificate to a file. From now on OpenSSL's random octets are of the seed.
-void simulation_tls_begin(const char *path);
-
-// In the process from which those of worlds are forked: what each of them would do again otherwise.
-void simulation_tls_prepare(void);
+// In the process from which those of worlds are forked. Makes the authority of all worlds, and writes its certificate to a file. From now
+// on OpenSSL's random octets are of the seed.
+void simulation_tls_prepare(const char *path);
 
 typedef struct {
     bool offers_http2;
@@ -24,6 +22,9 @@ typedef struct {
     size_t tickets;
     bool is_expired, has_wrong_name;
 } simulation_tls_options;
+
+// After it: the certificate of a host that worlds have, which each of them would make again otherwise.
+void simulation_tls_prepare_host(const char *name, simulation_tls_options options);
 
 simulation_tls_host *simulation_tls_host_new(const char *name, simulation_tls_options options);
 simulation_tls *simulation_tls_new(simulation_tls_host *host);
