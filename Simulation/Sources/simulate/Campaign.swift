@@ -3,10 +3,10 @@ import Foundation
 /// What the program is asked for.
 enum Campaign {
     static let usage = """
-        usage: simulate --seeds FIRST...LAST [--proven] [--once]
-                                                run these worlds, each twice, or once
+        usage: simulate --seeds FIRST...LAST [--proven] [--once | --twice]
+                                                run these worlds, and one in eight twice; none, or each
                simulate --seconds N [--proven]  run new worlds for so long
-               simulate --weeks FIRST...LAST [--once]
+               simulate --weeks FIRST...LAST [--once | --twice]
                                                 the same, and each has a background session for days
                simulate --seed N [--order K] [--only PARTS] [--week | --proven] [--trace]
                                                 run one, and show what happens in it
@@ -35,14 +35,14 @@ enum Campaign {
             let bounds = value.components(separatedBy: "...").compactMap { UInt64($0) }
             guard bounds.count == 2, bounds[0] <= bounds[1] else { break }
             let kind = takeKind(&arguments) ?? (option == "--weeks" ? .week : nil)
-            guard arguments.isEmpty || Array(arguments) == ["--once"] else { break }
-            return Runs(bounds[0]...bounds[1], for: nil, twice: arguments.isEmpty, kind: kind).run()
+            guard let repetition = Runs.Repetition(arguments) else { break }
+            return Runs(bounds[0]...bounds[1], for: nil, repetition, kind: kind).run()
         case ("--seconds", let value?):
             let kind = takeKind(&arguments)
             guard let seconds = Double(value), arguments.isEmpty else { break }
             let first = UInt64(Date().timeIntervalSince1970) * 1000
             print("from seed \(first)")
-            return Runs(first...UInt64.max, for: seconds, twice: true, kind: kind).run()
+            return Runs(first...UInt64.max, for: seconds, .sampled, kind: kind).run()
         default: break
         }
         FileHandle.standardError.write(Data(usage.utf8))

@@ -3,12 +3,35 @@ import Foundation
 
 /// Runs worlds, one at a time on each processor.
 final class Runs: @unchecked Sendable {
+    /// Which worlds are run again, to see that both runs are equal. That they are is a quality of the simulation more
+    /// than of the library, so a campaign asks it of some, and has more worlds in the same time.
+    enum Repetition: String {
+        case once = "--once"
+        case sampled = ""
+        case twice = "--twice"
+
+        /// Nil if it is something else.
+        init?(_ arguments: ArraySlice<String>) {
+            guard arguments.count < 2 else { return nil }
+            self.init(rawValue: arguments.first ?? "")
+        }
+
+        func has(_ seed: UInt64) -> Bool {
+            switch self {
+            case .once: false
+            // A seed's last two bits say how often threads change.
+            case .sampled: seed / 4 % 8 == 0
+            case .twice: true
+            }
+        }
+    }
+
     // Sendable because of the lock.
     private let lock = NSLock()
     private let seeds: ClosedRange<UInt64>
     private var next: UInt64?
     private var running: Set<UInt64> = []
-    private let twice: Bool
+    private let repetition: Repetition
     private let kind: SimulatedProcess.Kind?
     private var tally: Tally
     private var failed: [UInt64] = []
@@ -19,8 +42,8 @@ final class Runs: @unchecked Sendable {
     /// - Parameters:
     ///   - seconds: Nil for all of them, however long it takes.
     ///   - kind: Nil if the seeds decide.
-    init(_ seeds: ClosedRange<UInt64>, for seconds: Double?, twice: Bool, kind: SimulatedProcess.Kind?) {
-        (self.seeds, self.twice, self.kind, next) = (seeds, twice, kind, seeds.lowerBound)
+    init(_ seeds: ClosedRange<UInt64>, for seconds: Double?, _ repetition: Repetition, kind: SimulatedProcess.Kind?) {
+        (self.seeds, self.repetition, self.kind, next) = (seeds, repetition, kind, seeds.lowerBound)
         tally = Tally(worlds: seconds == nil ? seeds.upperBound - seeds.lowerBound + 1 : nil, seconds: seconds)
     }
 
@@ -51,7 +74,7 @@ final class Runs: @unchecked Sendable {
             let first = process.run(world)
             var second = first, difference = ""
             // One that fails may have taken its ten minutes.
-            if twice, first.status == 0 {
+            if repetition.has(seed), first.status == 0 {
                 let recording = process.recording()
                 second = process.run(world)
                 if first.output != second.output, let recording, let other = process.recording() {
@@ -122,8 +145,9 @@ final class Runs: @unchecked Sendable {
             _ = finish()
             if let rest = running.min() ?? next, tally.worlds != nil {
                 let option = kind == .week ? "--weeks" : "--seeds"
-                let others = (kind == .proven ? " --proven" : "") + (twice ? "" : " --once")
-                print("To go on: simulate \(option) \(rest)...\(seeds.upperBound)\(others)")
+                let others = [kind == .proven ? "--proven" : "", repetition.rawValue].filter { !$0.isEmpty }
+                let command = (["simulate \(option) \(rest)...\(seeds.upperBound)"] + others).joined(separator: " ")
+                print("To go on: \(command)")
             }
             fflush(nil)
             for process in processes { process.remove() }
