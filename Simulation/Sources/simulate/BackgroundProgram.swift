@@ -53,9 +53,7 @@ final class BackgroundProgram: NSObject, URLSessionDownloadDelegate, @unchecked 
         configuration.isDiscretionary = plan.isDiscretionary
         configuration.timeoutIntervalForResource = plan.resourceTimeout
         if plan.isLaunched { configuration.backgroundLaunch = .command("/program") }
-        if let proxy = plan.proxy {
-            configuration.connectionProxyDictionary = Work.dictionary(of: proxy, hasPassword: true)
-        }
+        plan.proxy?.configure(configuration, hasPassword: true)
         return configuration
     }
 

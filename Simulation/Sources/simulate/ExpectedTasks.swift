@@ -283,6 +283,18 @@ final class ExpectedTasks: NSObject, URLSessionDataDelegate, URLSessionDownloadD
     }
 
     func urlSession(
+        _ session: URLSession, task: URLSessionTask,
+        needNewBodyStream completionHandler: @escaping (InputStream?) -> Void
+    ) {
+        var body: [UInt8] = []
+        change(task) { record in
+            Law.require(!record.hasEnded, "a body is asked for before the end")
+            if case .post(let number, let size) = record.expectation { body = Content.bytes(number, 0..<size) }
+        }
+        completionHandler(InputStream(data: Data(body)))
+    }
+
+    func urlSession(
         _ session: URLSession, dataTask: URLSessionDataTask, didReceive response: URLResponse,
         completionHandler: @escaping (URLSession.ResponseDisposition) -> Void
     ) {

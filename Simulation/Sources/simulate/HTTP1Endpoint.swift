@@ -65,10 +65,10 @@ final class HTTP1Endpoint: Endpoint {
             searched = 0
             incomplete = request
         }
-        guard var request = incomplete else { return nil }
-        let length = HTTP1Message.bodyLength(of: request)
-        guard received.count >= length else { return nil }
-        request.body = Array(received[..<length])
+        guard var request = incomplete, let (body, length) = HTTP1Message.takeBody(of: request, from: received) else {
+            return nil
+        }
+        request.body = body
         received.removeFirst(length)
         incomplete = nil
         return request

@@ -31,12 +31,34 @@ enum HTTP1Message {
         return nil
     }
 
-    /// The length of the body.
-    static func bodyLength(of request: OriginServer.Request) -> Int {
+    /// The body of a request that the octets begin with, and its length with what frames it. Nil if it is not complete.
+    static func takeBody(of request: OriginServer.Request, from received: [UInt8]) -> (body: [UInt8], length: Int)? {
         let lengths = request.values(of: "content-length").map { Int($0) ?? -1 }
-        let isChunked = !request.values(of: "transfer-encoding").isEmpty
-        Law.require(lengths.count < 2 && !isChunked && lengths.allSatisfy { $0 >= 0 }, "a body has a length")
-        return lengths.first ?? 0
+        let codings = request.values(of: "transfer-encoding")
+        Law.require(lengths.count + codings.count < 2 && lengths.allSatisfy { $0 >= 0 }, "a body has one length")
+        guard codings.isEmpty else {
+            Law.require(codings == ["chunked"], "a body is chunked: \(codings)")
+            return takeChunks(from: received)
+        }
+        let length = lengths.first ?? 0
+        return received.count >= length ? (Array(received[..<length]), length) : nil
+    }
+
+    /// Without extensions and trailers, which the client does not send.
+    private static func takeChunks(from received: [UInt8]) -> (body: [UInt8], length: Int)? {
+        var chunks: [Range<Int>] = [], place = 0
+        while true {
+            guard let end = received[place...].firstIndex(of: 13) else { return nil }
+            let text = String(decoding: received[place..<end], as: UTF8.self), size = Int(text, radix: 16) ?? -1
+            Law.require(size >= 0, "a chunk has a size: \(text)")
+            let start = end + 2
+            guard received.count >= start + size + 2 else { return nil }
+            let isEnded = received[end + 1] == 10 && Array(received[(start + size)...].prefix(2)) == [13, 10]
+            Law.require(isEnded, "a chunk ends with a line break")
+            place = start + size + 2
+            if size == 0 { return (chunks.flatMap { received[$0] }, place) }
+            chunks.append(start..<start + size)
+        }
     }
 
     static func head(_ response: OriginServer.Response) -> [UInt8] {

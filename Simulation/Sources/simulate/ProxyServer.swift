@@ -1,9 +1,16 @@
 import CSimulation
 import Foundation
+import URLLoading
 
-/// A host that stands between the client and the others: a proxy of HTTP, or SOCKS5.
+/// A host that stands between the client and the others: a proxy of HTTP, the same over TLS, or SOCKS5.
 final class ProxyServer {
-    enum Kind: CaseIterable { case http, socks }
+    /// The program names an HTTP proxy in a dictionary, or in a configuration, with which it always has tunnels.
+    enum Kind: CaseIterable {
+        case http, tunnel, secureTunnel, socks
+
+        /// A background session has no configurations of proxies.
+        static let ofBackground: [Kind] = [.http, .socks]
+    }
 
     static let name = "proxy.example"
     static let user = "user of \(name)", password = "secret of \(name)"
@@ -18,13 +25,64 @@ final class ProxyServer {
         (self.kind, self.needsPassword, self.isFaultless) = (kind, needsPassword, isFaultless)
         self.hosts = Dictionary(uniqueKeysWithValues: hosts.map { ($0.name, $0) })
         simulation_add_name(Self.name, address, second / 20)
+        let tls = kind == .secureTunnel ? Self.tls : nil
         _ = Listener(address, port: port) { [self] wire in
-            guard kind == .http else { return SOCKSEndpoint(of: self, on: wire) }
-            return HTTP1Endpoint(of: self, on: wire)
+            if kind == .socks { return SOCKSEndpoint(of: self, on: wire) }
+            guard let tls else { return HTTP1Endpoint(of: self, on: wire) }
+            return TLSEndpoint(on: wire, of: tls, sendsCloseNotify: true) { wire, _ in
+                HTTP1Endpoint(of: self, on: wire)
+            }
         }
     }
 
-    var port: UInt16 { kind == .http ? 3128 : 1080 }
+    /// From `simulation_tls_host_new`, which fails only without memory.
+    private static var tls: OpaquePointer {
+        let choices = Choices("\(name) in TLS")
+        var options = simulation_tls_options()
+        options.is_old = choices.oneIn(4)
+        options.tickets = choices.below(3)
+        return simulation_tls_host_new(name, options)!
+    }
+
+    var port: UInt16 {
+        switch kind {
+        case .http, .tunnel: 3128
+        case .secureTunnel: 443
+        case .socks: 1080
+        }
+    }
+
+    // MARK: the program
+
+    func configure(_ configuration: URLSessionConfiguration, hasPassword: Bool) {
+        switch kind {
+        // SOCKS has no challenge.
+        case .socks: configuration.connectionProxyDictionary = dictionary(["SOCKS"], hasPassword: true)
+        case .http: configuration.connectionProxyDictionary = dictionary(["HTTP", "HTTPS"], hasPassword: hasPassword)
+        case .tunnel, .secureTunnel:
+            let endpoint = NWEndpoint.hostPort(host: .init(Self.name), port: .init(integerLiteral: port))
+            var proxy = ProxyConfiguration(
+                httpCONNECTProxy: endpoint, tlsOptions: kind == .secureTunnel ? NWProtocolTLS.Options() : nil)
+            if hasPassword { proxy.applyCredential(username: Self.user, password: Self.password) }
+            configuration.proxyConfigurations = [proxy]
+        }
+    }
+
+    private func dictionary(_ keys: [String], hasPassword: Bool) -> [String: Any] {
+        var dictionary: [String: Any] = [:]
+        for key in keys {
+            dictionary[key + "Enable"] = 1
+            dictionary[key + "Proxy"] = Self.name
+            dictionary[key + "Port"] = Int(port)
+        }
+        if hasPassword {
+            dictionary["kCFProxyUsernameKey"] = Self.user
+            dictionary["kCFProxyPasswordKey"] = Self.password
+        }
+        return dictionary
+    }
+
+    // MARK: the server
 
     func host(_ name: String) -> OriginServer? { hosts[name] }
 

@@ -14,10 +14,12 @@ struct Work {
 
     func run() {
         let choices = Choices("session")
-        let configuration = URLSessionConfiguration.default
+        let configuration: URLSessionConfiguration = Choices("stores").oneIn(6) ? .ephemeral : .default
         if choices.oneIn(2) { configuration.timeoutIntervalForRequest = 5 }
+        let connections = Choices("connections")
+        if connections.oneIn(4) { configuration.httpMaximumConnectionsPerHost = 1 + connections.below(2) }
         if let proxy = world.proxy {
-            configuration.connectionProxyDictionary = Self.dictionary(of: proxy, hasPassword: choices.oneIn(2))
+            proxy.configure(configuration, hasPassword: choices.oneIn(2))
         }
         if world.networkChanges != nil { tasks.waitsForConnectivity = Choices("connectivity").oneIn(2) }
         setConnectivity(of: configuration)
@@ -71,16 +73,19 @@ struct Work {
         let isAlone = choices.oneIn(2)
         if isAlone { tasks.waitForTasks() }
         let hasHTTP3 = world.hosts.contains { $0.offersHTTP3 }
-        guard hasHTTP3, Choices("early data").oneIn(2), Parts.has("early data") else {
+        let hasEarlyData = hasHTTP3 && Choices("early data").oneIn(2) && Parts.has("early data")
+        guard hasEarlyData || Choices("second session").oneIn(3) && Parts.has("second session") else {
             return RequestChain(of: tasks, session, to: world.hosts, isAlone: isAlone && world.isFaultless).run()
         }
-        // A request comes before the handshake is complete only if no delegate may judge the server.
+        // It has the stores in common with the first one. A request comes before the handshake is complete only if no
+        // delegate may judge the server.
         let configuration = URLSessionConfiguration.default
-        configuration.enablesEarlyData = true
+        configuration.enablesEarlyData = hasEarlyData
+        world.proxy?.configure(configuration, hasPassword: true)
         setConnectivity(of: configuration)
-        let early = URLSession(configuration: configuration)
-        RequestChain(of: tasks, early, to: world.hosts, isAlone: isAlone && world.isFaultless).run()
-        early.finishTasksAndInvalidate()
+        let second = URLSession(configuration: configuration)
+        RequestChain(of: tasks, second, to: world.hosts, isAlone: isAlone && world.isFaultless).run()
+        second.finishTasksAndInvalidate()
     }
 
     /// Requests that have to succeed, because the network has come back.
@@ -112,22 +117,6 @@ struct Work {
             tasks.cancel(number) { task.cancel() }
         }
         tasks.waitForTasks()
-    }
-
-    static func dictionary(of proxy: ProxyServer, hasPassword: Bool) -> [String: Any] {
-        let keys = proxy.kind == .http ? ["HTTP", "HTTPS"] : ["SOCKS"]
-        var dictionary: [String: Any] = [:]
-        for key in keys {
-            dictionary[key + "Enable"] = 1
-            dictionary[key + "Proxy"] = ProxyServer.name
-            dictionary[key + "Port"] = Int(proxy.port)
-        }
-        // SOCKS has no challenge.
-        if proxy.kind == .socks || hasPassword {
-            dictionary["kCFProxyUsernameKey"] = ProxyServer.user
-            dictionary["kCFProxyPasswordKey"] = ProxyServer.password
-        }
-        return dictionary
     }
 
     private func start(_ number: Int, _ choices: Choices, in session: URLSession) {
@@ -191,8 +180,11 @@ struct Work {
                 request.setValue(Password.token(of: host), forHTTPHeaderField: "Authorization")
             }
             expectation = .post(number, size: size)
-            let body = Data(Content.bytes(number, 0..<size))
-            if choices.oneIn(2) {
+            let body = Data(Content.bytes(number, 0..<size)), isFile = choices.oneIn(2)
+            if Choices("task \(number) streams").oneIn(3) {
+                // The delegate gives the body, again after a redirect.
+                task = session.uploadTask(withStreamedRequest: request)
+            } else if isFile {
                 let file = FileManager.default.temporaryDirectory.appendingPathComponent("body\(number)")
                 SimulatedDisk.write(body, to: file)
                 if !world.disk.isFaultless { mayFail = true }
@@ -232,7 +224,10 @@ struct Work {
         tasks.expect(number, .init(expectation: .content(number, size: size), isAsync: true, mayFail: mayFail))
         let load = Task { [tasks] in
             do {
-                let (data, response) = try await session.data(from: url)
+                let byOctets = Choices("task \(number) by octets")
+                let (data, response) =
+                    byOctets.oneIn(3)
+                    ? try await Self.octets(from: url, byOctets, in: session) : try await session.data(from: url)
                 tasks.finish(number, response, nil) { $0.data = data }
             } catch {
                 tasks.finish(number, nil, error) { _ in }
@@ -242,6 +237,20 @@ struct Work {
             usleep(UInt32(choices.below(300_000)))
             tasks.cancel(number) { load.cancel() }
         }
+    }
+
+    /// Now and then nobody reads for a while, and the transfer has to stop.
+    private static func octets(
+        from url: URL, _ choices: Choices, in session: URLSession
+    ) async throws -> (Data, URLResponse) {
+        let (octets, response) = try await session.bytes(from: url)
+        let place = choices.oneIn(2) ? choices.size(upTo: 300_000) : -1
+        var data = Data()
+        for try await octet in octets {
+            if data.count == place { try? await Task.sleep(nanoseconds: UInt64(choices.below(2_000_000_000))) }
+            data.append(octet)
+        }
+        return (data, response)
     }
 
     private func startResumable(_ number: Int, _ target: World.Host, _ choices: Choices, in session: URLSession) {

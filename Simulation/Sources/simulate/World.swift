@@ -115,7 +115,8 @@ struct World {
                 isReliable: false, tls: tls)
         }
         let servers = hosts.compactMap(\.server) + bad
-        proxy = isBehindProxy ? Self.makeProxy(isFaultless: isProxyFaultless, of: servers) : nil
+        let proxies = isForBackground ? ProxyServer.Kind.ofBackground : ProxyServer.Kind.allCases
+        proxy = isBehindProxy ? Self.makeProxy(of: proxies, isFaultless: isProxyFaultless, hosts: servers) : nil
         simulation_add_name(Self.closedName, 0x0A00_0200, second / 20)
         if choices.oneIn(4), Parts.has("wall clock") {
             if isForBackground { BackgroundPlan.setClock(choices) } else { Self.setWallClock(choices) }
@@ -204,12 +205,14 @@ struct World {
         }
     }
 
-    private static func makeProxy(isFaultless: Bool, of hosts: [OriginServer]) -> ProxyServer {
+    private static func makeProxy(
+        of kinds: [ProxyServer.Kind], isFaultless: Bool, hosts: [OriginServer]
+    ) -> ProxyServer {
         let choices = Choices(ProxyServer.name)
         let address: simulation_address = 0x0A00_0300
         makeLink(to: address, of: ProxyServer.name, isFaultless: isFaultless)
         return ProxyServer(
-            choices.pick(ProxyServer.Kind.allCases), address: address, needsPassword: choices.oneIn(2), hosts: hosts,
+            choices.pick(kinds), address: address, needsPassword: choices.oneIn(2), hosts: hosts,
             isFaultless: isFaultless)
     }
 
