@@ -41,7 +41,7 @@ package final class FTPConnection: ByteStreamOwner, ConnectionChallengeDelegate 
     private var isReading = false
     private var isOver = false
 
-    /// The number of bytes that one turn reads before other work on the loop runs.
+    /// The number of bytes of a connection that one turn reads before other work on the loop runs.
     private static let readBudget = 256 * 1024
 
     package init(
@@ -193,10 +193,13 @@ package final class FTPConnection: ByteStreamOwner, ConnectionChallengeDelegate 
     // MARK: The control connection
 
     private func receiveReplies() {
+        var budget = Self.readBudget
         while !isOver, let control {
+            guard budget > 0 else { return control.callAgain() }
             let scratch = pool.loop.scratch
             switch control.read(into: scratch) {
             case .bytes(let count):
+                budget -= count
                 observer?.ftpIsActive()
                 parse(UnsafeRawBufferPointer(rebasing: scratch[..<count]))
                 if !control.mayHaveMore { return }

@@ -60,7 +60,8 @@ package struct FTPConversation: Sendable {
 
     package mutating func received(_ reply: FTPReply) -> [Action] {
         if state == .over { return [] }
-        if reply.code == 421 { return connectionEnded() }
+        // It is the last reply, also when the data are still on their way.
+        if reply.code == 421 { return isConnectionLost ? fail(.unexpectedReply(reply.code)) : connectionEnded() }
         if reply.isPreliminary {
             preliminaryCount += 1
             if preliminaryCount > limits.maximumPreliminaryCount { return fail(.tooManyReplies) }

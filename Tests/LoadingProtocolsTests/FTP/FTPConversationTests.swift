@@ -280,6 +280,9 @@ import Testing
         #expect(told(Self.requested + ["350 x"]).last == "unexpectedReply")
         #expect(told(Self.begun + ["226 x", "226 x"]).last == "unexpectedReply")
         #expect(told(["220 x", "350 x"]).last == "unexpectedReply")
+        // 421 is the server's last reply.
+        #expect(told(Self.begun + ["421 x", "421 x"]).suffix(2) == ["", "unexpectedReply"])
+        #expect(told(Self.begun + ["421 x", .lost, .data(5)]).suffix(3) == ["", "", "complete"])
         var limits = FTPLimits()
         limits.maximumPreliminaryCount = 2
         #expect(told(["120 a", "120 b", "120 c"], limits: limits) == ["", "", "tooManyReplies"])

@@ -49,6 +49,8 @@ package final class FTPServer: Sendable {
         case resetData(Int)
         /// Sends a part of the content, then stalls both connections.
         case stall(Int)
+        /// Sends a part of the content, then this line endlessly, with both connections open.
+        case endlessLinesAfter(Int, String)
         /// Serves this content.
         case serve([UInt8])
     }
@@ -161,6 +163,12 @@ private final class FTPServerSession {
             try connection.waitForClose()
             data.close()
             return false
+        case .endlessLinesAfter(let count, let text):
+            let data = try begin()
+            defer { data.close() }
+            try data.send(Array(content(of: command).prefix(count)))
+            let lines = String(repeating: text + "\r\n", count: 10_000)
+            while true { try connection.send(lines) }
         case .serve(let content): try transfer(content)
         }
         return true

@@ -99,6 +99,14 @@ import URLLoading
         }
     }
 
+    // C-8: also while the data connection is open and says nothing
+    @Test("a server that talks and talks during a transfer", arguments: ["421 bye", "150 more", "226 done", "426 cut"])
+    func aServerThatTalksAndTalksDuringATransfer(line: String) async throws {
+        let server = try server { $0.verb == "RETR" ? .endlessLinesAfter(1000, line) : nil }
+        defer { server.stop() }
+        #expect(await code(server.url("/d/f")) == .cannotParseResponse)
+    }
+
     // MISC-17: a line without an end
     @Test("a line without an end") func aLineWithoutAnEnd() async throws {
         let line = "220 " + String(repeating: "x", count: 100_000)
