@@ -22,11 +22,20 @@ package enum TLSKeyLog {
         let flags = O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC | O_NONBLOCK | O_NOCTTY
         let descriptor = open(path, flags, 0o600)
         let code = errno
-        if descriptor < 0 {
-            StandardError.report("SSLKEYLOGFILE: \(path): \(String(cString: strerror(code))). No TLS keys are written")
-        }
-        return descriptor
+        if descriptor >= 0, !isForeign(descriptor) { return descriptor }
+        let reason = descriptor < 0 ? String(cString: strerror(code)) : "The file belongs to another user"
+        if descriptor >= 0 { close(descriptor) }
+        StandardError.report("SSLKEYLOGFILE: \(path): \(reason). No TLS keys are written")
+        return -1
     }()
+
+    /// Whether another user has made the file, and may read it. A terminal may belong to the user who has become this
+    /// one.
+    private static func isForeign(_ descriptor: Int32) -> Bool {
+        var status = stat()
+        guard fstat(descriptor, &status) == 0 else { return true }
+        return status.st_mode & S_IFMT != S_IFCHR && status.st_uid != geteuid() && status.st_uid != 0
+    }
 
     private static let isOn = Atomic(true)
 

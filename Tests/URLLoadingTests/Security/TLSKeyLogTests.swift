@@ -111,6 +111,33 @@ import Testing
         #expect(mode == nil)
     }
 
+    // TLS-12: who made the file can read it
+    @Test("a file of another user gets none", .enabled(if: geteuid() == 0, "needs root"), arguments: [false, true])
+    func foreign(isPipe: Bool) throws {
+        let server = try ScriptedServer.answering(.text("x"), tls: TrustedAuthority.server())
+        defer { server.stop() }
+        var reader: Int32 = -1
+        if isPipe {
+            #expect(mkfifo(file.path, 0o666) == 0)
+            reader = open(file.path, O_RDONLY | O_NONBLOCK | O_CLOEXEC)
+        } else {
+            try Data().write(to: file)
+        }
+        defer { if reader >= 0 { close(reader) } }
+        #expect(chown(file.path, 65_534, 65_534) == 0)
+        #expect(
+            try run(server.url().absoluteString) == [
+                "URLLoading: SSLKEYLOGFILE: \(file.path): The file belongs to another user. No TLS keys are written.",
+                "200 x",
+            ])
+        if isPipe {
+            var byte: UInt8 = 0
+            #expect(read(reader, &byte, 1) == 0)
+        } else {
+            #expect(try text().isEmpty)
+        }
+    }
+
     // TLS-12
     @Test("an empty variable names no file") func empty() throws {
         let server = try ScriptedServer.answering(.text("x"), tls: TrustedAuthority.server())
