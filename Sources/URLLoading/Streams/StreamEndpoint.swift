@@ -23,8 +23,8 @@ enum StreamEndpoint {
         guard let number = UInt16(exactly: port) else { throw .badURL }
         // Host names contain no colon, so this is an IPv6 address.
         let isBareAddress = host.contains(":") && !host.hasPrefix("[")
-        // Characters that would end the host in a URL are invalid.
-        guard !host.isEmpty, !host.contains(where: { "/?#@\\".contains($0) }) else { throw .cannotFindHost }
+        // Bytes that would end the host in a URL are invalid, also before a combining mark.
+        guard !host.isEmpty, !host.utf8.contains(where: "/?#@\\".utf8.contains) else { throw .cannotFindHost }
         do {
             let url = try HTTPURL("https://\(isBareAddress ? "[\(host)]" : host):\(number)")
             return ConnectionKey(isSecure: true, host: url.host, port: number, service: service)

@@ -378,7 +378,9 @@ import URLLoading
         arguments: [
             ("127.0.0.1", 1, URLError.Code.cannotConnectToHost), ("nothing.invalid", 80, .cannotFindHost),
             ("localhost", 65_536, .badURL), ("localhost", -1, .badURL), ("", 80, .cannotFindHost),
-            ("a/b", 80, .cannotFindHost), ("::1", 1, .cannotConnectToHost), ("[::1]", 1, .cannotConnectToHost),
+            ("a/b", 80, .cannotFindHost), ("localhost/\u{301}b", 1, .cannotFindHost),
+            ("a@\u{301}localhost", 1, .cannotFindHost),
+            ("::1", 1, .cannotConnectToHost), ("[::1]", 1, .cannotConnectToHost),
         ])
     func unreachable(host: String, port: Int, code: URLError.Code) async throws {
         let delegate = RecordingStreamDelegate()
