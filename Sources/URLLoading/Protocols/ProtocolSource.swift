@@ -11,7 +11,7 @@ internal import Synchronization
 /// thread; the calls are processed on the session's loop. A protocol cannot be paused: data that the consumer does not
 /// accept yet is buffered in the load.
 final class ProtocolSource: LoadSource, @unchecked Sendable {
-    // Sendable because `load`, `core` and `challenge` are confined to the loop, `running` to the queue, and the rest is
+    // Sendable because `load`, `core` and `challenges` are confined to the loop, `running` to the queue, and the rest is
     // constant or atomic.
 
     /// Serial, because on Apple platforms all protocols share one thread.
@@ -31,8 +31,8 @@ final class ProtocolSource: LoadSource, @unchecked Sendable {
     private weak var load: SourceLoad?
     /// Nil after the load has ended: the program may keep the protocol, which retains this source.
     private var core: TaskCore?
-    /// The challenge that the delegate has not answered yet.
-    private var challenge: PendingChallenge?
+    /// The challenges that the delegate has not answered yet. Timeouts are suspended while there are any.
+    private var challenges: [PendingChallenge] = []
 
     /// The cacheable response, as far as it was received.
     private var cacheCandidate: CacheCandidate?
@@ -131,7 +131,7 @@ final class ProtocolSource: LoadSource, @unchecked Sendable {
     func stop() {
         load = nil
         core = nil
-        challenge = nil
+        challenges = []
         cacheCandidate = nil
         wasStopped.store(true, ordering: .relaxed)
         Self.queue.async {
@@ -140,27 +140,30 @@ final class ProtocolSource: LoadSource, @unchecked Sendable {
         }
     }
 
-    /// Passes a challenge of the protocol to the delegate. Timeouts are suspended until the answer.
+    /// Passes a challenge of the protocol to the delegate.
     func ask(_ challenge: URLAuthenticationChallenge) {
         guard let load, let core else { return }
         load.setIdleTimePaused(true)
-        self.challenge = core.ask(challenge) { self.answered(challenge, $0) }
+        challenges.append(core.ask(challenge) { self.answered(challenge, $0) })
     }
 
     /// A cancellation has already ended the load, but the protocol is informed in any case.
     private func answered(_ challenge: URLAuthenticationChallenge, _ answer: ChallengeAnswer) {
-        self.challenge = nil
+        remove(challenge)
         guard load != nil || answer.disposition == .cancelAuthenticationChallenge else { return }
-        load?.setIdleTimePaused(false)
         Self.queue.async { Self.give(challenge, answer) }
     }
 
     /// The protocol has cancelled its challenge.
     func withdraw(_ challenge: URLAuthenticationChallenge) {
-        guard let pending = self.challenge, pending.challenge === challenge else { return }
-        pending.withdraw()
-        self.challenge = nil
-        load?.setIdleTimePaused(false)
+        remove(challenge)?.withdraw()
+    }
+
+    @discardableResult private func remove(_ challenge: URLAuthenticationChallenge) -> PendingChallenge? {
+        guard let index = challenges.firstIndex(where: { $0.challenge === challenge }) else { return nil }
+        let removed = challenges.remove(at: index)
+        if challenges.isEmpty { load?.setIdleTimePaused(false) }
+        return removed
     }
 
     // MARK: On the queue

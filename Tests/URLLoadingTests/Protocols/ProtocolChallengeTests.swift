@@ -5,43 +5,45 @@ import URLLoading
 
 /// Challenges of custom protocols.
 @Suite(.leavesNothing) struct ProtocolChallengeTests {
-    /// Records the answer to the challenge, and ends the load accordingly.
+    /// Records the answer to the challenge, and ends the load, if it has one, accordingly.
     private final class Sender: NSObject, URLAuthenticationChallengeSender, @unchecked Sendable {
         // Sendable because it never changes.
-        let loading: ScriptedProtocol
+        let loading: ScriptedProtocol?
         let said: EventRecorder<String>
 
-        init(_ loading: ScriptedProtocol, _ said: EventRecorder<String>) {
+        init(_ loading: ScriptedProtocol?, _ said: EventRecorder<String>) {
             self.loading = loading
             self.said = said
         }
 
         func use(_ credential: URLCredential, for challenge: URLAuthenticationChallenge) {
             said.record("use \(credential.user ?? "nobody")")
-            loading.answer("in")
+            loading?.answer("in")
         }
 
         func continueWithoutCredential(for challenge: URLAuthenticationChallenge) {
             said.record("without")
-            loading.answer("out")
+            loading?.answer("out")
         }
 
         func cancel(_ challenge: URLAuthenticationChallenge) { said.record("cancel") }
 
         func performDefaultHandling(for challenge: URLAuthenticationChallenge) {
             said.record("default")
-            loading.answer("out")
+            loading?.answer("out")
         }
 
         func rejectProtectionSpaceAndContinue(with challenge: URLAuthenticationChallenge) {
             said.record("reject")
-            loading.answer("out")
+            loading?.answer("out")
         }
     }
 
-    private func challenge(_ loading: ScriptedProtocol, _ said: EventRecorder<String>) -> URLAuthenticationChallenge {
+    private func challenge(
+        _ loading: ScriptedProtocol?, _ said: EventRecorder<String>, realm: String = "r"
+    ) -> URLAuthenticationChallenge {
         let space = URLProtectionSpace(
-            host: "x", port: 1, protocol: "mock", realm: "r",
+            host: "x", port: 1, protocol: "mock", realm: realm,
             authenticationMethod: NSURLAuthenticationMethodHTTPBasic)
         return URLAuthenticationChallenge(
             protectionSpace: space, proposedCredential: nil, previousFailureCount: 0, failureResponse: nil, error: nil,
@@ -143,6 +145,49 @@ import URLLoading
         session.invalidateAndCancel()
         #expect(String(decoding: data, as: UTF8.self) == "in")
         #expect(said.events == ["use me"])
+    }
+
+    // MISC-18: a protocol may ask again before it has its answer, and each challenge can be withdrawn
+    @Test("two challenges at once", arguments: [0, 1]) func twoChallengesAtOnce(first: Int) async throws {
+        let said = EventRecorder<String>()
+        let asked = Signal("the challenges")
+        let answered = Signal("the answer to one")
+        let replies = Watched<[AnsweringDelegate.ChallengeReply]>([])
+        let script = ScriptedProtocol.script { loading in
+            let challenges = ["a", "b"].map { challenge(nil, said, realm: $0) }
+            for challenge in challenges { loading.client?.urlProtocol(loading, didReceive: challenge) }
+            DispatchQueue.global().async {
+                try? answered.wait()
+                loading.client?.urlProtocol(loading, didCancel: challenges[1 - first])
+                loading.respond()
+            }
+        }
+        let delegate = AnsweringDelegate()
+        delegate.challenge = { reply in
+            let count = replies.withValue { replies in
+                replies.append(reply)
+                return replies.count
+            }
+            if count == 2 { asked.fire() }
+        }
+        let session = URLSession(delegate) { $0.usesScripts() }
+        let task = session.dataTask(with: script.url())
+        task.resume()
+        session.finishTasksAndInvalidate()
+        try await asked.wait()
+        replies.current[first](.rejectProtectionSpace, nil)
+        answered.fire()
+        try await delegate.calls.wait(for: .response(1, 200))
+        replies.current[1 - first](.useCredential, Self.credential)
+        task.cancel()
+        #expect(
+            try await delegate.callsUntilInvalid() == [
+                .created(1), .challenge(1, "HTTPBasic a", 0), .challenge(1, "HTTPBasic b", 0), .response(1, 200),
+                .metrics(1), .completed(1, .cancelled), .invalid,
+            ])
+        // Senders are called on the queue of the protocols too.
+        #expect(try await script.calls.waitFor(count: 2) == ["start", "stop"])
+        #expect(said.events == ["reject"])
     }
 
     // MISC-18: the answer to what was withdrawn goes nowhere
