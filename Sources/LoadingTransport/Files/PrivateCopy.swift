@@ -15,9 +15,11 @@ package enum PrivateCopy {
 
         /// Throws the reason if it is no regular file that can be read.
         package init(path: String) throws(POSIXFailure) {
-            let file = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK)
+            // The system would take a zero byte for the end of the path.
+            let isPath = !path.utf8.contains(0)
+            let file = isPath ? open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY) : -1
             var status = stat()
-            let code = file < 0 || fstat(file, &status) != 0 ? cll_errno() : 0
+            let code = !isPath ? ENOENT : file < 0 || fstat(file, &status) != 0 ? cll_errno() : 0
             (descriptor, modified) = (file, (status.st_mtim.tv_sec, status.st_mtim.tv_nsec))
             // From here on `deinit` closes the file, also when this throws.
             guard code == 0 else { throw POSIXFailure(code) }

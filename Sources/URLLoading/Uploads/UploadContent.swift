@@ -15,7 +15,8 @@ enum UploadContent {
     /// pipe.
     static func of(_ file: URL) -> UploadContent {
         var status = stat()
-        guard file.isFileURL, stat(file.path, &status) == 0 else { return .file(file) }
+        // With a zero byte in it the path is that of no file; the system would take it for the end of the path.
+        guard file.isFileURL, !file.path.utf8.contains(0), stat(file.path, &status) == 0 else { return .file(file) }
         return switch status.st_mode & S_IFMT {
         case S_IFREG: status.st_size == 0 && hasBytes(file.path) ? .pipe(file) : .file(file)
         case S_IFDIR: .file(file)

@@ -28,6 +28,8 @@ import Testing
         #expect(mkfifo(pipe, 0o600) == 0)
         #expect(Self.failure(at: pipe) == [EINVAL, 0])
         #expect(Self.failure(at: folder.path + "/missing") == [ENOENT, ENOENT])
+        // The system would take the zero byte for the end of the path.
+        #expect(Self.failure(at: "/proc/version\0x") == [ENOENT, 0])
     }
 
     // BG-2

@@ -12,7 +12,7 @@ import URLLoading
     }
 
     // ERR-8, T-38
-    @Test("a file that can't be sent", arguments: ["missing", "directory", "remote", "nul"])
+    @Test("a file that can't be sent", arguments: ["missing", "directory", "remote", "nul", "nul in /proc"])
     func aFileThatCantBeSent(what: String) async throws {
         let server = try ScriptedServer.weighing()
         defer { server.stop() }
@@ -26,6 +26,7 @@ import URLLoading
             switch what {
             case "remote": server.url("/x")
             case "nul": URL(fileURLWithPath: "/etc/passwd\0x")
+            case "nul in /proc": URL(fileURLWithPath: "/proc/version\0x")
             default: file
             }
         let code: URLError.Code =
