@@ -132,12 +132,13 @@ package enum CacheRules {
         return .revalidate([index], adding: fields, because: reason)
     }
 
-    /// Asks the server whether one of the other variants matches. Only entity tags distinguish variants.
+    /// Asks the server whether one of the other variants matches. Only strong entity tags distinguish variants: a weak
+    /// one may belong to several at once (RFC 9110 §8.8.1).
     private static func askForVariant(of stored: [StoredResponse], for request: CacheRequest) -> CacheDecision {
         var tagged: [Int] = []
         var tags: [ArraySlice<UInt8>] = []
         for index in stored.indices {
-            guard let tag = stored[index].tag, EntityTag(tag) != nil else { continue }
+            guard let tag = stored[index].tag, EntityTag(tag)?.isWeak == false else { continue }
             tagged.append(index)
             if !tags.contains(tag) { tags.append(tag) }
         }
