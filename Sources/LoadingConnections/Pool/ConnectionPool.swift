@@ -37,7 +37,7 @@ package final class ConnectionPool {
     package var destinations = ConnectionDestinations()
     /// Whether no origin is reached through a proxy.
     let isAlwaysDirect: Bool
-    @exclusivity(unchecked) private(set) var origins: [ConnectionKey: OriginConnections] = [:]
+    @exclusivity(unchecked) private(set) var origins: [ConnectionKey: OriginConnections] = .withRoom()
     /// The one of the last request, since most requests go to the same server as the one before them.
     @exclusivity(unchecked) private var lastOrigin: OriginConnections?
     let http3Services: HTTP3Services

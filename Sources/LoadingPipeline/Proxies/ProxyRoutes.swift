@@ -23,7 +23,7 @@ package final class ProxyRoutes {
     private var failedEpoch: NetworkEpoch?
     private var flushCount = 0
     /// The routes that the settings alone determine. They do not change.
-    private var settled: [Place: ProxyRouteList] = [:]
+    private var settled: [Place: ProxyRouteList] = .withRoom()
     /// The last of them that was asked for: most requests go where the one before went. Only assigned and read, so
     /// exclusive access is not checked.
     @exclusivity(unchecked) private var lastSettled: (place: Place, route: ProxyRouteList)?

@@ -1,5 +1,6 @@
 internal import Foundation
 internal import LoadingEvents
+internal import LoadingSemantics
 internal import Synchronization
 
 /// The optional methods that a delegate class is known not to implement.
@@ -29,7 +30,7 @@ final class DelegateCapabilities: Sendable {
         // Sendable because everything is guarded by `lock`.
         private let lock = ForkGuardedLock()
         /// One entry for each delegate class, so it is bounded.
-        private var records: [ObjectIdentifier: DelegateCapabilities] = [:]
+        private var records: [ObjectIdentifier: DelegateCapabilities] = .withRoom()
 
         init() { ForkGuards.shared.add(self) }
 

@@ -37,10 +37,10 @@ final class SessionCore: ForkGuarded, @unchecked Sendable {
     private var label: String?
     private var lastIdentifier = 0
     /// Tasks that were never resumed.
-    @exclusivity(unchecked) private var waiting: [Int: WaitingTask] = [:]
+    @exclusivity(unchecked) private var waiting: [Int: WaitingTask] = .withRoom()
     /// The number of tasks that are being created, for which a concurrent invalidation waits.
     @exclusivity(unchecked) private var makingCount = 0
-    @exclusivity(unchecked) private var running: [Int: TaskCore] = [:]
+    @exclusivity(unchecked) private var running: [Int: TaskCore] = .withRoom()
     @exclusivity(unchecked) private var phase = Phase.valid
     @exclusivity(unchecked) private var isShared = false
     /// Whether the session was invalidated by `invalidateAndCancel`.
