@@ -23,15 +23,14 @@ package final class ForkGuards: @unchecked Sendable {
     /// The reference is not counted: a weak one would make each retain and release of a session slow, and a strong one
     /// would keep it. It is valid while `lock` is held, because `remove` comes before the end of the object.
     private struct Member {
-        let number: Int
         unowned(unsafe) let guarded: any ForkGuarded
     }
 
     /// Held from before a fork until after it.
     private let lock = Lock()
-    private var members: [ObjectIdentifier: Member] = [:]
-    private var lastNumber = 0
-    /// The members in the order in which they were added, during a fork.
+    /// In the order in which they were added.
+    private var members: [Member] = []
+    /// The same, during a fork.
     private var held: [Member] = []
 
     /// Nanoseconds. A thread may fork while it holds one of the locks, or locks may be taken in another order: neither
@@ -41,20 +40,20 @@ package final class ForkGuards: @unchecked Sendable {
     private init() {}
 
     package func add(_ guarded: any ForkGuarded) {
-        lock.withLock {
-            lastNumber += 1
-            members[ObjectIdentifier(guarded)] = Member(number: lastNumber, guarded: guarded)
-        }
+        lock.withLock { members.append(Member(guarded: guarded)) }
     }
 
     package func remove(_ guarded: any ForkGuarded) {
-        lock.withLock { members[ObjectIdentifier(guarded)] = nil }
+        lock.withLock {
+            // Most were added last.
+            if let index = members.lastIndex(where: { $0.guarded === guarded }) { members.remove(at: index) }
+        }
     }
 
     func hold() {
         lock.lock()
         Lock.isOrderChecked = false
-        held = members.values.sorted { $0.number < $1.number }
+        held = members
         let deadline = cll_now() + Self.lockTimeout
         for member in held { member.guarded.hold(until: deadline) }
     }
