@@ -9,17 +9,21 @@ package struct DatabaseSchema: Sendable {
     ///
     /// Tables have a column `id` first, and a column `seal` with the checksum of the columns after it. It identifies
     /// undamaged rows in a damaged file.
-    package var migrations: [String]
+    ///
+    /// Made when a file is opened, because a process asks for the name alone to see whether there is one.
+    package var migrations: [String] { makeMigrations() }
+    private let makeMigrations: @Sendable () -> [String]
     package var durability: Database.Durability
     /// Whether the file is checked completely when it is opened. In larger files, damage is detected when it is read.
     package var checksIntegrity: Bool
 
     package init(
-        name: String, applicationID: Int32, migrations: [String], durability: Database.Durability, checksIntegrity: Bool
+        name: String, applicationID: Int32, migrations: @autoclosure @escaping @Sendable () -> [String],
+        durability: Database.Durability, checksIntegrity: Bool
     ) {
         self.name = name
         self.applicationID = applicationID
-        self.migrations = migrations
+        makeMigrations = migrations
         self.durability = durability
         self.checksIntegrity = checksIntegrity
     }

@@ -31,7 +31,13 @@ package struct StorageDirectory: Sendable, Hashable {
         }
     }
 
-    private let location: Result<String, StorageFailure>
+    /// No `Result`, whose type the runtime would find only by a search of all conformances to `Error`.
+    private enum Location: Sendable, Hashable {
+        case known(String)
+        case unknown(StorageFailure)
+    }
+
+    private let location: Location
     /// Whether the caller controls the permissions.
     private let isCallerProvided: Bool
 
@@ -39,7 +45,7 @@ package struct StorageDirectory: Sendable, Hashable {
     package init(path: String) {
         // A path that C would truncate at NUL is invalid.
         let isPath = !path.isEmpty && !path.utf8.contains(0)
-        location = isPath ? .success(path) : .failure(StorageFailure(.locate, "", .system(ENOENT)))
+        location = isPath ? .known(path) : .unknown(StorageFailure(.locate, "", .system(ENOENT)))
         isCallerProvided = true
     }
 
@@ -60,18 +66,18 @@ package struct StorageDirectory: Sendable, Hashable {
     private init(_ kind: Kind, name: String, _ environment: (String) -> String?) {
         // Relative paths must be ignored (XDG).
         if let base = environment(kind.variable), base.hasPrefix("/") {
-            location = .success(base + "/" + name)
+            location = .known(base + "/" + name)
         } else if let home = environment("HOME"), home.hasPrefix("/") {
-            location = .success(home + kind.folderOfHome + "/" + name)
+            location = .known(home + kind.folderOfHome + "/" + name)
         } else if let home = Self.homeOfUser() {
-            location = .success(home + kind.folderOfHome + "/" + name)
+            location = .known(home + kind.folderOfHome + "/" + name)
         } else {
-            location = .failure(StorageFailure(.locate, "~" + kind.folderOfHome + "/" + name, .system(ENOENT)))
+            location = .unknown(StorageFailure(.locate, "~" + kind.folderOfHome + "/" + name, .system(ENOENT)))
         }
         isCallerProvided = false
     }
 
-    private init(location: Result<String, StorageFailure>, isCallerProvided: Bool) {
+    private init(location: Location, isCallerProvided: Bool) {
         self.location = location
         self.isCallerProvided = isCallerProvided
     }
@@ -79,8 +85,8 @@ package struct StorageDirectory: Sendable, Hashable {
     /// The path, which may not exist.
     package var path: String {
         switch location {
-        case .success(let path): path
-        case .failure(let failure): failure.path
+        case .known(let path): path
+        case .unknown(let failure): failure.path
         }
     }
 
@@ -98,12 +104,14 @@ package struct StorageDirectory: Sendable, Hashable {
     }
 
     package func folder(_ name: String) -> StorageDirectory {
-        StorageDirectory(location: location.map { $0 + "/" + name }, isCallerProvided: false)
+        var location = location
+        if case .known(let path) = location { location = .known(path + "/" + name) }
+        return StorageDirectory(location: location, isCallerProvided: false)
     }
 
     /// False if there is certainly no such file. Costs one system call.
     package func mayHold(_ schema: DatabaseSchema) -> Bool {
-        guard case .success(let path) = location else { return false }
+        guard case .known(let path) = location else { return false }
         return access(path + "/" + schema.name, F_OK) == 0 || cll_errno() != ENOENT
     }
 
@@ -115,7 +123,11 @@ package struct StorageDirectory: Sendable, Hashable {
     package func makePrivate() throws(StorageFailure) -> String { try make(isPrivate: true) }
 
     private func make(isPrivate: Bool) throws(StorageFailure) -> String {
-        let path = Self.trimmed(try location.get())
+        let path: String
+        switch location {
+        case .known(let known): path = Self.trimmed(known)
+        case .unknown(let failure): throw failure
+        }
         try Self.makeFolders(above: path)
         if mkdir(path, 0o700) != 0, cll_errno() != EEXIST {
             let code = cll_errno()

@@ -19,7 +19,7 @@ public let NSURLCredentialStorageRemoveSynchronizableCredentials =
 open class URLCredentialStorage: NSObject, @unchecked Sendable {
     // Sendable: the mutable state is in the records, or atomic.
     /// Set during initialization only, so exclusivity needs no checks.
-    @exclusivity(unchecked) private var records = PersistentRecords(CredentialTable())
+    @exclusivity(unchecked) private var records = CredentialTable().records()
     /// The number of removals, including those of missing credentials, which may be accepted later. The table has their
     /// details.
     private let removals = Atomic(0)
@@ -44,8 +44,8 @@ open class URLCredentialStorage: NSObject, @unchecked Sendable {
         recordStore: @escaping @Sendable () -> any RecordStore<PersistentCredential>
     ) {
         self.init()
-        records = PersistentRecords(
-            CredentialTable(), checkInterval: checkInterval, unlessEmpty: mayHold, recordStore: recordStore)
+        records = CredentialTable().records(
+            checkInterval: checkInterval, unlessEmpty: mayHold, recordStore: recordStore)
         records.onExternalChange { [weak self] in self?.announceChange() }
     }
 

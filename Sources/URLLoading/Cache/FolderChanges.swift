@@ -20,18 +20,20 @@ final class FolderChanges: Sendable {
     private final class Folders: @unchecked Sendable {
         // Sendable: `lock` guards the mutable state.
         private let lock = Lock()
-        private var known: [StorageDirectory: Known] = [:]
+        /// The folders of caches, which are few.
+        private var known: [Known] = []
 
         private struct Known {
+            let directory: StorageDirectory
             weak var changes: FolderChanges?
         }
 
         func changes(of directory: StorageDirectory) -> FolderChanges {
             let new = FolderChanges()
             return lock.withLock {
-                if let there = known[directory]?.changes { return there }
-                known = known.filter { $0.value.changes != nil }
-                known[directory] = Known(changes: new)
+                known.removeAll { $0.changes == nil }
+                if let there = known.first(where: { $0.directory == directory })?.changes { return there }
+                known.append(Known(directory: directory, changes: new))
                 return new
             }
         }

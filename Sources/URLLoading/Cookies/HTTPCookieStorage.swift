@@ -21,7 +21,7 @@ open class HTTPCookieStorage: NSObject, @unchecked Sendable {
     // Sendable: the mutable state is guarded by `lock`, or belongs to the records.
     private let lock = Lock()
     /// Set during initialization only, so exclusivity needs no checks.
-    @exclusivity(unchecked) private var records = PersistentRecords(CookieJar(suffixes: .system))
+    @exclusivity(unchecked) private var records = CookieJar(suffixes: .system).records()
     /// The suffix list of the jar. Set during initialization only.
     @exclusivity(unchecked) private var suffixes = PublicSuffixes.system
     /// The identifier of a group's storage.
@@ -46,7 +46,7 @@ open class HTTPCookieStorage: NSObject, @unchecked Sendable {
         in directory: StorageDirectory, checkInterval: Int = TimeLimits.standard.storeCheck
     ) {
         self.init()
-        records = PersistentRecords(CookieJar(suffixes: .system), checkInterval: checkInterval, in: directory)
+        records = CookieJar(suffixes: .system).records(in: directory, checkInterval: checkInterval)
         records.onExternalChange { [weak self] in self?.announceChangeLater() }
     }
 
@@ -60,8 +60,8 @@ open class HTTPCookieStorage: NSObject, @unchecked Sendable {
     ) {
         self.init()
         self.suffixes = suffixes
-        records = PersistentRecords(
-            CookieJar(suffixes: suffixes), checkInterval: checkInterval, unlessEmpty: mayHold, recordStore: recordStore)
+        records = CookieJar(suffixes: suffixes).records(
+            checkInterval: checkInterval, unlessEmpty: mayHold, recordStore: recordStore)
         records.onExternalChange { [weak self] in self?.announceChangeLater() }
     }
 

@@ -42,14 +42,13 @@ package final class HSTSCopy: FlushedStore {
         }
     }
 
-    package init(in directory: StorageDirectory) { records = PersistentRecords(Hosts(), in: directory) }
+    package init(in directory: StorageDirectory) { records = Hosts().records(in: directory) }
 
     init(
         checkInterval: Int = TimeLimits.standard.storeCheck,
         recordStore: @escaping @Sendable () -> any RecordStore<HSTSRecord>
     ) {
-        records = PersistentRecords(
-            Hosts(), checkInterval: checkInterval, unlessEmpty: { true }, recordStore: recordStore)
+        records = Hosts().records(checkInterval: checkInterval, unlessEmpty: { true }, recordStore: recordStore)
     }
 
     /// Inserts the hosts of the file into `store`, which must not be in use yet, and writes later changes of it to the

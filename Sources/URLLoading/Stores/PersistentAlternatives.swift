@@ -9,7 +9,7 @@ package final class PersistentAlternatives: AlternativeServicesStore, FlushedSto
     private let records: PersistentRecords<AlternativeServices>
     package let network = KnownNetwork()
 
-    package init(in directory: StorageDirectory) { records = PersistentRecords(AlternativeServices(), in: directory) }
+    package init(in directory: StorageDirectory) { records = AlternativeServices().records(in: directory) }
 
     /// Reads the file, so that loops can then query without blocking.
     package func prepare() { records.read { _ in } }

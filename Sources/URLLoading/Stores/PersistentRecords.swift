@@ -56,7 +56,7 @@ final class PersistentRecords<Memory: RecordMemory>: FlushedStore, @unchecked Se
     }
 
     /// A store in memory only.
-    init(_ memory: Memory) {
+    fileprivate init(_ memory: Memory) {
         self.memory = memory
         checkInterval = 0
         file = nil
@@ -66,23 +66,13 @@ final class PersistentRecords<Memory: RecordMemory>: FlushedStore, @unchecked Se
     ///   - checkInterval: The interval in seconds at which reads check for changes of other processes.
     ///   - mayHold: Whether there may be persistent records. Takes a few system calls.
     ///   - recordStore: Creates the record store, on the store's thread.
-    init(
-        _ memory: Memory, checkInterval: Int = TimeLimits.standard.storeCheck,
-        unlessEmpty mayHold: @escaping @Sendable () -> Bool,
+    fileprivate init(
+        _ memory: Memory, checkInterval: Int, unlessEmpty mayHold: @escaping @Sendable () -> Bool,
         recordStore: @escaping @Sendable () -> any RecordStore<Memory.Record>
     ) {
         self.memory = memory
         self.checkInterval = checkInterval
         file = File(mayHold: mayHold, thread: StorageThread(named: "url-store", recordStore))
-    }
-
-    /// A store with its file in a directory.
-    convenience init(
-        _ memory: Memory, checkInterval: Int = TimeLimits.standard.storeCheck, in directory: StorageDirectory
-    ) {
-        self.init(memory, checkInterval: checkInterval, unlessEmpty: { directory.mayHold(Memory.Record.schema) }) {
-            RecordArchive<Memory.Record>(in: directory, notify: StorageMessage.show)
-        }
     }
 
     deinit {
@@ -346,6 +336,42 @@ final class PersistentRecords<Memory: RecordMemory>: FlushedStore, @unchecked Se
         let (changes, count) = lock.withLock { (unwritten.take(), changeCount) }
         if !changes.isEmpty { recordStore.apply(changes.list) }
         return count
+    }
+}
+
+// These are not specialised, because each process makes four stores for its first session. Code that knows the memory's type asks
+// the runtime by name for the type of the records, and the runtime then searches all conformances for that of the memory.
+// Generic code brings the conformance along.
+extension RecordMemory {
+    /// A store in memory only.
+    @inline(never)
+    @_semantics("optimize.sil.specialize.generic.never")
+    func records() -> PersistentRecords<Self> { PersistentRecords(self) }
+
+    /// A store with its file in a directory.
+    ///
+    /// - Parameter checkInterval: The interval in seconds at which reads check for changes of other processes.
+    @inline(never)
+    @_semantics("optimize.sil.specialize.generic.never")
+    func records(
+        in directory: StorageDirectory, checkInterval: Int = TimeLimits.standard.storeCheck
+    ) -> PersistentRecords<Self> {
+        PersistentRecords(self, checkInterval: checkInterval, unlessEmpty: { directory.mayHold(Record.schema) }) {
+            RecordArchive<Record>(in: directory, notify: StorageMessage.show)
+        }
+    }
+
+    /// - Parameters:
+    ///   - checkInterval: The interval in seconds at which reads check for changes of other processes.
+    ///   - mayHold: Whether there may be persistent records. Takes a few system calls.
+    ///   - recordStore: Creates the record store, on the store's thread.
+    @inline(never)
+    @_semantics("optimize.sil.specialize.generic.never")
+    func records(
+        checkInterval: Int = TimeLimits.standard.storeCheck, unlessEmpty mayHold: @escaping @Sendable () -> Bool,
+        recordStore: @escaping @Sendable () -> any RecordStore<Record>
+    ) -> PersistentRecords<Self> {
+        PersistentRecords(self, checkInterval: checkInterval, unlessEmpty: mayHold, recordStore: recordStore)
     }
 }
 
