@@ -9,7 +9,7 @@ internal import LoadingTransport
 ///
 /// If the addresses are from the resolver's cache, and none answers for a second, the name is resolved again, and those
 /// addresses that are new are tried too.
-final class AddressRace<Candidate: AddressRaceCandidate>: LoopTimerTarget {
+final class AddressRace<Candidate: AnyObject & SendableMetatype>: LoopTimerTarget {
     typealias Failure = AddressRaceFailure
     /// Starts a candidate for an address. Its outcome is reported once, never before this returns.
     typealias Begin = (SocketAddress, @escaping (LoadError?) -> Void) throws(POSIXFailure) -> Candidate
@@ -17,6 +17,9 @@ final class AddressRace<Candidate: AddressRaceCandidate>: LoopTimerTarget {
     typealias BeginLocally = (String, @escaping (LoadError?) -> Void) throws(POSIXFailure) -> Candidate
 
     private let begin: Begin
+    /// The first candidate that succeeds wins, and the others are closed. No requirement of a protocol, because the runtime
+    /// would search all conformances for it with a process's first race.
+    private let close: (Candidate) -> Void
     private let key: ConnectionKey
     private let destinations: ConnectionDestinations
     /// The host and port that is connected to: those of the key, unless the session has other ones for it.
@@ -26,7 +29,7 @@ final class AddressRace<Candidate: AddressRaceCandidate>: LoopTimerTarget {
     private let resolver: NameResolver
     private let literal: SocketAddress?
     private var eyeballs: HappyEyeballs
-    private var running: [HappyEyeballs.Attempt: Candidate] = [:]
+    private var running: [HappyEyeballs.Attempt: Candidate] = .withRoom()
     private let timer = LoopTimer()
     private var record: ((LoadEvent.Kind) -> Void)?
     /// Called with the addresses of a name before any of them is tried. The callee may cancel the race.
@@ -46,10 +49,11 @@ final class AddressRace<Candidate: AddressRaceCandidate>: LoopTimerTarget {
     init(
         to key: ConnectionKey, on loop: EventLoop, resolver: NameResolver, awaitsServices: Bool = false,
         avoiding avoided: Set<SocketAddress> = [],
-        destinations: ConnectionDestinations = ConnectionDestinations(), beginLocally: BeginLocally? = nil,
-        begin: @escaping Begin
+        destinations: ConnectionDestinations = ConnectionDestinations(), close: @escaping (Candidate) -> Void,
+        beginLocally: BeginLocally? = nil, begin: @escaping Begin
     ) {
         self.begin = begin
+        self.close = close
         self.beginLocally = beginLocally
         self.key = key
         self.destinations = destinations
@@ -164,7 +168,7 @@ final class AddressRace<Candidate: AddressRaceCandidate>: LoopTimerTarget {
             switch action {
             case .connect(let attempt, let address): connect(attempt, to: address)
             case .resolveAgain: resolveAgain()
-            case .abandon(let attempt): running.removeValue(forKey: attempt)?.close()
+            case .abandon(let attempt): closeCandidate(of: attempt)
             case .setDeadline(let time): loop.arm(timer, at: time, for: self)
             case .clearDeadline: loop.disarm(timer)
             case .succeeded(let attempt):
@@ -192,9 +196,13 @@ final class AddressRace<Candidate: AddressRaceCandidate>: LoopTimerTarget {
     private func ended(_ attempt: HappyEyeballs.Attempt, _ failure: LoadError?) {
         guard outcome != nil else { return }
         guard let failure else { return perform(.attemptSucceeded(attempt)) }
-        running.removeValue(forKey: attempt)?.close()
+        closeCandidate(of: attempt)
         if failure.isDescriptorShortage { return end(.failure(.noDescriptor)) }
         perform(.attemptFailed(attempt, failure))
+    }
+
+    private func closeCandidate(of attempt: HappyEyeballs.Attempt) {
+        if let candidate = running.removeValue(forKey: attempt) { close(candidate) }
     }
 
     func timerFired(_ timer: LoopTimer) { perform(.deadline) }
@@ -220,7 +228,7 @@ final class AddressRace<Candidate: AddressRaceCandidate>: LoopTimerTarget {
             let candidate = try beginLocally(path) { [self] failure in
                 guard outcome != nil, let candidate = running.removeValue(forKey: 0) else { return }
                 guard let failure else { return end(.success(candidate)) }
-                candidate.close()
+                close(candidate)
                 end(.failure(.unreachable(failure)))
             }
             running[0] = candidate
@@ -248,14 +256,9 @@ final class AddressRace<Candidate: AddressRaceCandidate>: LoopTimerTarget {
         loop.disarm(timer)
         for ticket in tickets { resolver.withdraw(ticket) }
         tickets = []
-        for candidate in running.values { candidate.close() }
+        for candidate in running.values { close(candidate) }
         running = [:]
     }
-}
-
-/// What an `AddressRace` starts for each address. The first that succeeds wins, and the others are closed.
-protocol AddressRaceCandidate: AnyObject, SendableMetatype {
-    func close()
 }
 
 /// Why no address of an origin was reached.
@@ -264,8 +267,6 @@ enum AddressRaceFailure: Error {
     case noDescriptor
     case unreachable(LoadError)
 }
-
-extension ByteStream: AddressRaceCandidate {}
 
 extension AddressRace<ByteStream> {
     /// A race of TCP connections.
@@ -276,7 +277,7 @@ extension AddressRace<ByteStream> {
     ) {
         self.init(
             to: key, on: loop, resolver: resolver, awaitsServices: awaitsServices, avoiding: avoided,
-            destinations: destinations,
+            destinations: destinations, close: { $0.close() },
             beginLocally: { path, told throws(POSIXFailure) in
                 try ByteStream.connect(toPath: path, on: loop, owner: ConnectingStream(told))
             },

@@ -36,7 +36,7 @@ final class ConnectionAttempt: ConnectionChallengeDelegate {
     private var handshake: SecureHandshake?
     private var handshakeBeginning: Int64 = 0
     /// The addresses of the host's name, without a port; and those that were left because they were silent.
-    private var addresses: Set<SocketAddress> = []
+    private var addresses: [SocketAddress] = []
     private var leftAddresses: Set<SocketAddress> = []
     /// Fires when the handshake has taken `TimeLimits.handshakeSilence`.
     let silenceTimer = LoopTimer()
@@ -301,7 +301,7 @@ final class ConnectionAttempt: ConnectionChallengeDelegate {
 
     /// The name has these addresses; the pool may have a connection to one of them (CONN-3).
     private func found(_ addresses: [SocketAddress]) {
-        self.addresses.formUnion(addresses)
+        self.addresses += addresses
         guard !hasTriedCoalescing, http3 == nil,
             let connection = pool.candidate(for: primaryOrigin.key, at: addresses)
         else { return }

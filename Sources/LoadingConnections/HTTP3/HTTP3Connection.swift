@@ -8,9 +8,7 @@ internal import LoadingTransport
 ///
 /// The session computes one deadline for QUIC's loss detection, retransmission and pacing. One timer here implements
 /// it.
-final class HTTP3Connection: MultiplexedConnectionState, MultiplexedConnection, AddressRaceCandidate,
-    DatagramSocketOwner
-{
+final class HTTP3Connection: MultiplexedConnectionState, MultiplexedConnection, DatagramSocketOwner {
     /// The service that this connection reaches.
     let service: AlternativeService
     var socket: DatagramSocket

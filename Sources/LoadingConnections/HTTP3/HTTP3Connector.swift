@@ -78,7 +78,7 @@ final class HTTP3Connector {
             service: primaryOrigin.key.service
         )
         let race = AddressRace<HTTP3Connection>(
-            to: place, on: pool.loop, resolver: pool.resolver, destinations: pool.destinations
+            to: place, on: pool.loop, resolver: pool.resolver, destinations: pool.destinations, close: { $0.close() }
         ) {
             [primaryOrigin, pool, service, weak self] (address, told) throws(POSIXFailure) in
             self?.recordStart()

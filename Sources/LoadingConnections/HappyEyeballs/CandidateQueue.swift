@@ -7,7 +7,8 @@ struct CandidateQueue: Sendable {
     private var ipv4: [SocketAddress] = []
     private var last: [SocketAddress] = []
     private let avoided: Set<SocketAddress>
-    private var known: Set<SocketAddress> = []
+    /// Few, so that an array costs less than a set.
+    private var known: [SocketAddress] = []
     private var lastFamily: SocketAddress.Family?
 
     init(avoiding avoided: Set<SocketAddress>) { self.avoided = avoided }
@@ -21,7 +22,8 @@ struct CandidateQueue: Sendable {
     mutating func add(_ addresses: [SocketAddress]) {
         for address in addresses {
             let count = known.count { $0.family == address.family }
-            guard count < HappyEyeballs.maximumAddressesPerFamily, known.insert(address).inserted else { continue }
+            guard count < HappyEyeballs.maximumAddressesPerFamily, !known.contains(address) else { continue }
+            known.append(address)
             switch address.family {
             case _ where avoided.contains(address): last.append(address)
             case .ipv6: ipv6.append(address)
