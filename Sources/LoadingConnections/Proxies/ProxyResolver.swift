@@ -30,11 +30,11 @@ package final class ProxyResolver: Sendable {
             case .desktop: askDesktop(question.query)
             }
         }
-        scripts = InFlightQueries(
+        scripts = ProxyResolutionCache.queries(
             mostThreads: Self.mostScripts, idleSeconds: TimeLimits.standard.resolverThreadIdle, name: "url-script",
             unavailable: .nothing, ask: ask)
         // libproxy must be used by one thread at a time.
-        desktop = InFlightQueries(
+        desktop = ProxyResolutionCache.queries(
             mostThreads: 1, idleSeconds: TimeLimits.standard.resolverThreadIdle, name: "url-desktop",
             unavailable: .nothing, ask: ask)
     }

@@ -15,8 +15,12 @@ package struct AddressQuery: Hashable, Sendable {
     var sibling: AddressQuery { AddressQuery(host, family == .ipv4 ? .ipv6 : .ipv4) }
 }
 
-/// The resolver's answer: addresses with port 0, or a failure.
-package typealias AddressAnswer = Result<[SocketAddress], NameFailure>
+/// The resolver's answer. No `Result`, whose type the runtime would find only by a search of all conformances to `Error`.
+package enum AddressAnswer: Hashable, Sendable {
+    /// With port 0.
+    case success([SocketAddress])
+    case failure(NameFailure)
+}
 
 /// A code of `getaddrinfo`, and the errno if that code is EAI_SYSTEM.
 package struct NameFailure: Error, Hashable, Sendable {

@@ -24,11 +24,11 @@ final class InFlightQueries<Memory: ResolverCache>: @unchecked Sendable {
         let question: Question
         var isBegun = false
         /// The clients that cache the answer, each with its clock.
-        var clients: [UInt64: LoopClock] = [:]
+        var clients: [UInt64: LoopClock] = .withRoom()
         /// Clients whose cache was cleared while the query was in flight; they do not cache the answer.
         var staleFor: Set<UInt64> = []
         /// By the number of the ticket.
-        var waiting: [UInt64: @Sendable (Answer) -> Void] = [:]
+        var waiting: [UInt64: @Sendable (Answer) -> Void] = .withRoom()
 
         init(_ question: Question) { self.question = question }
     }
@@ -50,21 +50,15 @@ final class InFlightQueries<Memory: ResolverCache>: @unchecked Sendable {
     /// The queries that no thread has started. Those for which no request waits any more are skipped.
     private var queue = FIFOQueue<PendingQuery>()
     private var droppedCount = 0
-    private var pending: [Question: PendingQuery] = [:]
+    private var pending: [Question: PendingQuery] = .withRoom()
     /// By the number of the client.
-    private var memories: [UInt64: Memory] = [:]
+    private var memories: [UInt64: Memory] = .withRoom()
     private var lastNumber: UInt64 = 0
     private var threads = 0
     private var idleThreads = 0
 
-    /// - Parameters:
-    ///   - mostThreads: The maximum number of concurrent queries.
-    ///   - idleSeconds: How long an idle thread is kept.
-    ///   - name: The name of the threads.
-    ///   - unavailable: The answer if no thread can be started.
-    ///   - ask: Runs a query. It may block; called on any thread.
-    init(
-        mostThreads: Int, idleSeconds: Int, name: String = "url-resolve", unavailable: Answer,
+    fileprivate init(
+        mostThreads: Int, idleSeconds: Int, name: String, unavailable: Answer,
         ask: @escaping @Sendable (Question) -> Answer
     ) {
         self.ask = ask
@@ -104,6 +98,9 @@ final class InFlightQueries<Memory: ResolverCache>: @unchecked Sendable {
     /// - Parameters:
     ///   - client: The client whose cache is used; 0 where all share one.
     ///   - usesCache: Whether a cached answer will do. If not, the new one replaces it.
+    // Not specialised, for the same reason as `queries` below.
+    @inline(never)
+    @_semantics("optimize.sil.specialize.generic.never")
     func ask(
         _ question: Question, by client: UInt64 = 0, on loop: EventLoop, usesCache: Bool = true,
         answer: @escaping @Sendable (_ answer: Answer, _ isRemembered: Bool) -> Void
@@ -250,5 +247,29 @@ final class InFlightQueries<Memory: ResolverCache>: @unchecked Sendable {
                 return nil
             }
         }
+    }
+}
+
+extension ResolverCache {
+    /// Queries whose answers such caches keep.
+    ///
+    /// Not specialised. Code that knows the types asks the runtime by name for that of the queries, and the runtime then
+    /// searches all conformances for that of the cache, which a process's first load waits for. Generic code brings the
+    /// conformance along.
+    ///
+    /// - Parameters:
+    ///   - mostThreads: The maximum number of concurrent queries.
+    ///   - idleSeconds: How long an idle thread is kept.
+    ///   - name: The name of the threads.
+    ///   - unavailable: The answer if no thread can be started.
+    ///   - ask: Runs a query. It may block; called on any thread.
+    @inline(never)
+    @_semantics("optimize.sil.specialize.generic.never")
+    static func queries(
+        mostThreads: Int, idleSeconds: Int, name: String = "url-resolve", unavailable: Answer,
+        ask: @escaping @Sendable (Question) -> Answer
+    ) -> InFlightQueries<Self> {
+        InFlightQueries(
+            mostThreads: mostThreads, idleSeconds: idleSeconds, name: name, unavailable: unavailable, ask: ask)
     }
 }

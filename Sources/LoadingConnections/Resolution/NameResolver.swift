@@ -27,9 +27,9 @@ package final class NameResolver: Sendable {
             askForServices: @escaping @Sendable (HTTPSRecordQuery) -> HTTPSRecordAnswer
         ) {
             let unavailable = NameFailure(code: EAI_SYSTEM, posixCode: EAGAIN)
-            addresses = InFlightQueries(
+            addresses = AddressCache.queries(
                 mostThreads: mostThreads, idleSeconds: idleSeconds, unavailable: .failure(unavailable), ask: ask)
-            services = InFlightQueries(
+            services = HTTPSRecordCache.queries(
                 mostThreads: min(mostThreads, mostServiceThreads), idleSeconds: idleSeconds,
                 unavailable: .failure(unavailable), ask: askForServices)
         }

@@ -1,3 +1,5 @@
+internal import LoadingSemantics
+
 /// Recent answers, each for a limited time. A value without a clock; times are nanoseconds of a monotonic clock.
 protocol ResolverCache: Sendable {
     associatedtype Question: Hashable, Sendable
@@ -19,7 +21,7 @@ struct ExpiringAnswers<Question: Hashable & Sendable, Answer: Sendable>: Sendabl
     }
 
     let limit: Int
-    private var entries: [Question: Entry] = [:]
+    private var entries: [Question: Entry] = .withRoom()
 
     init(limit: Int) { self.limit = limit }
 

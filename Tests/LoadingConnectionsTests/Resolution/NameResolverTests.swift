@@ -26,7 +26,7 @@ import Testing
         _ resolver: NameResolver, _ host: String, _ family: SocketAddress.Family = .ipv4
     ) -> NameResolver.AddressTicket {
         resolver.resolve(AddressQuery(host, family), on: loop) { [recorded] answer, isRemembered in
-            let addresses = try? answer.get().map { "\($0)" }
+            let addresses: [String]? = if case .success(let found) = answer { found.map { "\($0)" } } else { nil }
             recorded.record(Heard(host, addresses, isRemembered: isRemembered))
         }
     }
