@@ -7,6 +7,8 @@ package struct CacheEntryLimits: Sendable, Equatable {
 
         package static let memory = Tiers(rawValue: 1)
         package static let disk = Tiers(rawValue: 2)
+        /// Both. Another module would make an array of them.
+        package static let all = Tiers(rawValue: 3)
     }
 
     /// In bytes: a twentieth of the capacity of the tier.

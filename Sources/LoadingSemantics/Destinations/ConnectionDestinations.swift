@@ -8,6 +8,11 @@ package struct ConnectionDestinations: Sendable, Hashable {
         case ipv6
     }
 
+    private struct Given: Sendable, Hashable {
+        let place: HostPort
+        let literals: [String]
+    }
+
     private struct Redirection: Sendable, Hashable {
         /// Nil for any.
         let host: String?
@@ -21,8 +26,8 @@ package struct ConnectionDestinations: Sendable, Hashable {
     /// The path of a local stream socket, through which every host is reached. A path that begins with NUL is a name in
     /// the abstract namespace (unix(7)).
     package var socketPath: String?
-    /// Literals. The host `*` is any host.
-    private var addresses: [HostPort: [String]] = [:]
+    /// The host `*` is any host. Each place is there once. They are few, and no program has them but those that ask for them.
+    private var addresses: [Given] = []
     private var redirections: [Redirection] = []
 
     package init() {}
@@ -40,11 +45,15 @@ package struct ConnectionDestinations: Sendable, Hashable {
     /// Sets the addresses of a host. Returns false, without a change, if one of them is not an address literal.
     package mutating func resolve(host: String, port: UInt16, to literals: [String]) -> Bool {
         guard !literals.isEmpty, literals.allSatisfy(Self.isAddress) else { return false }
-        addresses[HostPort(host.lowercased(), port)] = literals
+        forget(host: host, port: port)
+        addresses.append(Given(place: HostPort(host.lowercased(), port), literals: literals))
         return true
     }
 
-    package mutating func forget(host: String, port: UInt16) { addresses[HostPort(host.lowercased(), port)] = nil }
+    package mutating func forget(host: String, port: UInt16) {
+        let place = HostPort(host.lowercased(), port)
+        addresses.removeAll { $0.place == place }
+    }
 
     /// Connects to another host. The first redirection that matches counts.
     package mutating func connect(host: String?, port: UInt16?, toHost newHost: String?, port newPort: UInt16?) {
@@ -55,7 +64,9 @@ package struct ConnectionDestinations: Sendable, Hashable {
     /// The given addresses of a host; nil if its name is to be resolved.
     package func addresses(of place: HostPort) -> [String]? {
         if addresses.isEmpty { return nil }
-        return addresses[place] ?? addresses[HostPort("*", place.port)]
+        let anyHost = HostPort("*", place.port)
+        let given = addresses.first { $0.place == place } ?? addresses.first { $0.place == anyHost }
+        return given?.literals
     }
 
     /// The place to connect to instead of this one, which may be the same.

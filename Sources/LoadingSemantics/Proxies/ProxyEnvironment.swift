@@ -8,15 +8,18 @@ package struct ProxyEnvironment: Sendable, Equatable {
     private var exclusions = ProxyExclusions()
 
     /// - Parameter variables: All environment variables.
-    package init(_ variables: [String: String]) {
-        let value = { (name: String) -> String? in
+    package init(_ variables: [String: String]) { self.init { variables[$0] } }
+
+    /// - Parameter variable: The value of an environment variable, nil if it is not set.
+    package init(variable: (String) -> String?) {
+        func value(_ name: String) -> String? {
             // An empty variable counts as not set.
-            if let lower = variables[name], !lower.isEmpty { return lower }
+            if let lower = variable(name), !lower.isEmpty { return lower }
             // In a CGI program, HTTP_PROXY is the client's field `Proxy`, and must not be trusted.
-            if name == "http_proxy", variables["REQUEST_METHOD"] != nil { return nil }
-            return variables[name.uppercased()].flatMap { $0.isEmpty ? nil : $0 }
+            if name == "http_proxy", variable("REQUEST_METHOD") != nil { return nil }
+            return variable(name.uppercased()).flatMap { $0.isEmpty ? nil : $0 }
         }
-        let route = { (name: String) -> ProxyRouteList? in
+        func route(_ name: String) -> ProxyRouteList? {
             value(name).map { text in ProxyServer(text).map(ProxyRouteList.through) ?? .noUsableProxy }
         }
         http = route("http_proxy")

@@ -1,12 +1,13 @@
 /// Domains that require secure connections without a prior response (RFC 6797 §12.3, TLS-7).
 package struct HSTSPreload: Sendable {
-    private let domains: Set<String>
+    /// Sorted. They are made for a process's first session, and a set would hash them all.
+    private let domains: [String]
     /// The length of the longest domain, in octets, to skip longer names.
     private let longest: Int
 
     /// - Parameter domains: In lower-case ASCII. Each includes all names below it, but not itself.
-    package init(_ domains: Set<String> = []) {
-        self.domains = domains
+    package init(_ domains: [String] = []) {
+        self.domains = domains.sorted()
         longest = domains.map(\.utf8.count).max() ?? 0
     }
 
@@ -32,8 +33,17 @@ package struct HSTSPreload: Sendable {
         var rest = host.utf8.last == UInt8(ascii: ".") ? Substring(host.utf8.dropLast()) : host[...]
         while let dot = rest.utf8.firstIndex(of: UInt8(ascii: ".")) {
             rest = rest[rest.utf8.index(after: dot)...]
-            if rest.utf8.count <= longest, domains.contains(String(rest)) { return true }
+            if rest.utf8.count <= longest, isListed(String(rest)) { return true }
         }
         return false
+    }
+
+    private func isListed(_ name: String) -> Bool {
+        var (start, end) = (0, domains.count)
+        while start < end {
+            let middle = (start + end) / 2
+            if domains[middle] < name { start = middle + 1 } else { end = middle }
+        }
+        return start < domains.count && domains[start] == name
     }
 }

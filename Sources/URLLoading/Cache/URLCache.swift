@@ -118,7 +118,7 @@ open class URLCache: NSObject, @unchecked Sendable {
     /// response's storage policy forbids it.
     open func storeCachedResponse(_ cachedResponse: CachedURLResponse, for request: URLRequest) {
         guard cachedResponse.storagePolicy != .notAllowed, let key = Self.key(of: request) else { return }
-        let tiers: CacheEntryLimits.Tiers = cachedResponse.storagePolicy == .allowed ? [.memory, .disk] : .memory
+        let tiers: CacheEntryLimits.Tiers = cachedResponse.storagePolicy == .allowed ? .all : .memory
         let loaded = LoadedResponse.current(for: key)
         // An object of a subclass is stored as it is, since the program may look for it.
         let isPlain = type(of: cachedResponse) == CachedURLResponse.self
@@ -409,7 +409,7 @@ extension URLCache {
     func store(_ response: CachedURLResponse, for key: CacheKey, loadedSince count: UInt64? = nil) {
         let allowed: CacheEntryLimits.Tiers =
             switch response.storagePolicy {
-            case .allowed: [.memory, .disk]
+            case .allowed: .all
             case .allowedInMemoryOnly: .memory
             case .notAllowed: []
             }

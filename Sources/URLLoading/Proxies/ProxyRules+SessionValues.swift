@@ -11,20 +11,15 @@ extension ProxyRules {
         self.init(
             configurations: session.proxyConfigurations.map { ProxyConfigurationRules($0) },
             dictionary: session.proxySettings().map { ProxyDictionary($0.mapValues { .init($0) }) },
-            system: ProxyEnvironment(session.proxyVariables ?? Self.environment),
+            system: session.proxyVariables.map { ProxyEnvironment($0) } ?? Self.environment,
             // Under CGI, HTTP_PROXY is set from a header field of the client, so libproxy must not read it.
             knowsDesktop: session.proxyVariables == nil && getenv("REQUEST_METHOD") == nil
                 && ProxyResolver.knowsDesktop)
     }
 
-    /// The current values of the proxy environment variables.
-    private static var environment: [String: String] {
-        let names = ["http_proxy", "https_proxy", "ftp_proxy", "all_proxy", "no_proxy"]
-        var variables: [String: String] = [:]
-        for name in names + names.map({ $0.uppercased() }) + ["REQUEST_METHOD"] {
-            variables[name] = getenv(name).map { String(cString: $0) }
-        }
-        return variables
+    /// The settings of the process's environment now.
+    private static var environment: ProxyEnvironment {
+        ProxyEnvironment { name in getenv(name).map { String(cString: $0) } }
     }
 }
 

@@ -150,7 +150,8 @@ package struct SessionValues: @unchecked Sendable {
 
     /// The additional header fields, sorted by name. Entries that are not strings or not valid fields are skipped.
     package func additionalFields() -> [(name: String, value: String)] {
-        (httpAdditionalHeaders ?? [:]).compactMap { key, value -> (name: String, value: String)? in
+        guard let httpAdditionalHeaders else { return [] }
+        return httpAdditionalHeaders.compactMap { key, value -> (name: String, value: String)? in
             guard let name = key.base as? String, isFieldName(name) else { return nil }
             let text = value as? String ?? (value as? any CustomStringConvertible)?.description
             guard let text, isFieldValue(text) else { return nil }
