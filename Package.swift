@@ -114,8 +114,7 @@ let package = Package(
         .target(name: "LoadingEvents", dependencies: ["CLoadingLinux"], swiftSettings: strict),
 
         // C: what the importer cannot see (inline functions, macros), and the system's libraries.
-        // The resolver is a library of its own before glibc 2.34.
-        .target(name: "CLoadingLinux", linkerSettings: [.linkedLibrary("resolv")]),
+        .target(name: "CLoadingLinux"),
         // Names of classes of URLLoading that Foundation asks the runtime for.
         .target(name: "CLoadingFoundation"),
         // Starts the service of background transfers, and runs it in a program that is started as such.

@@ -67,7 +67,7 @@ let package = Package(
                 "LoadingEvents", "LoadingSemantics", "CLoadingLinux", "CLoadingSecretService", "CLoadingSQLite",
             ], swiftSettings: strict),
         .target(name: "LoadingEvents", dependencies: ["CLoadingLinux"], swiftSettings: strict),
-        .target(name: "CLoadingLinux", linkerSettings: [.linkedLibrary("resolv")]),
+        .target(name: "CLoadingLinux"),
         .target(name: "CLoadingDBus"),
         .target(name: "CLoadingDaemon"),
         .target(name: "CLoadingTLS"),

@@ -3,6 +3,7 @@
 
 #include <linux/fs.h>
 #include <arpa/nameser.h>
+#include <dlfcn.h>
 #include <netdb.h>
 #include <poll.h>
 #include <pthread.h>
@@ -191,6 +192,18 @@ int cll_set_mode_of_place(int place, mode_t mode) {
     return chmod(path, mode);
 }
 
+#if __GLIBC_PREREQ(2, 34)
+#define query res_nquery
+#else
+// The resolver is a library of its own, which is loaded with the first question so that programs start without it.
+static int query(res_state state, const char *name, int class, int type, unsigned char *answer, int capacity) {
+    void *library = dlopen("libresolv.so.2", RTLD_NOW | RTLD_LOCAL);
+    __typeof__(res_nquery) *function = library == NULL ? NULL : (__typeof__(res_nquery) *)dlsym(library, "__res_nquery");
+    state->res_h_errno = NO_RECOVERY;
+    return function == NULL ? -1 : function(state, name, class, type, answer, capacity);
+}
+#endif
+
 int cll_ask_name_servers(const char *name, int type, uint8_t *answer, int capacity, int seconds, int tries) {
     // Of this call alone, since others may be asking at the same time.
     struct __res_state state;
@@ -198,7 +211,7 @@ int cll_ask_name_servers(const char *name, int type, uint8_t *answer, int capaci
     if (res_ninit(&state) != 0) return -CLL_NO_ANSWER;
     if (state.retrans > seconds) state.retrans = seconds;
     if (state.retry > tries) state.retry = tries;
-    int length = res_nquery(&state, name, C_IN, type, answer, capacity);
+    int length = query(&state, name, C_IN, type, answer, capacity);
     int error = state.res_h_errno;
     res_nclose(&state);
     if (length >= 0) return length;
