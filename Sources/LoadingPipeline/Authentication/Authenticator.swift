@@ -14,6 +14,7 @@ final class Authenticator {
         case deliver
     }
 
+    let source: ChallengeSource
     private weak var owner: (any AuthenticatorOwner)?
     private let environment: LoadingEnvironment
     var stage: AuthenticationStage
@@ -23,6 +24,7 @@ final class Authenticator {
     private var number = 0
 
     init(_ source: ChallengeSource, for owner: any AuthenticatorOwner, in environment: LoadingEnvironment) {
+        self.source = source
         self.owner = owner
         self.environment = environment
         stage = AuthenticationStage(source, environment.authentication, environment.loop)

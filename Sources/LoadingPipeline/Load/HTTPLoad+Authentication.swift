@@ -53,7 +53,7 @@ extension HTTPLoad: AuthenticatorOwner {
         machine.receive(.asks(.challenge))
         let isAnswered = try authenticator.handle(
             response.head, to: subject, mayBeShared: mayBeShared,
-            channelBinding: exchange?.channelBinding(of: authenticator.stage.source))
+            channelBinding: exchange?.channelBinding(of: authenticator.source))
         if isAnswered {
             if machine.stage == .challenge { exchange?.holdRequestBody(true) }
             return true
@@ -79,7 +79,7 @@ extension HTTPLoad: AuthenticatorOwner {
         noteActivity()
         releaseHeldConnection()
         // A challenged connection of this identity is not authenticated yet, so the authentication can start on it.
-        let isOwn = exchange?.identity(of: authenticator.stage.source) == identity
+        let isOwn = exchange?.identity(of: authenticator.source) == identity
         if isBound || isOwn { heldConnection = exchange?.hold(isBeginning: !isBound) }
         if authenticator === serverAuthenticator { authenticationRoute = challengeRoute }
     }
@@ -134,9 +134,8 @@ extension HTTPLoad: AuthenticatorOwner {
     /// connection (AUTH-37). The request omits them, and the authentications begin anew.
     func fieldsBoundElsewhere(than channelBinding: (ChallengeSource) -> ChannelBinding?) -> [String] {
         conversing {
-            let source = $0.stage.source
-            guard source == .server || exchange?.forwarder != nil else { return false }
-            return $0.stage.givesUp(unlessBoundTo: channelBinding(source))
+            guard $0.source == .server || exchange?.forwarder != nil else { return false }
+            return $0.stage.givesUp(unlessBoundTo: channelBinding($0.source))
         }.map(\.stage.fieldName)
     }
 

@@ -10,7 +10,7 @@ internal import LoadingTransport
 /// credentials. Later requests send accepted credentials preemptively (`AuthenticationMemory`). Negotiate and NTLM take
 /// several steps, which the `Authenticator` carries out.
 struct AuthenticationStage {
-    let source: ChallengeSource
+    private let source: ChallengeSource
     private let memory: AuthenticationMemory
     private let loop: EventLoop
     /// The credentials of the current or next request.
