@@ -32,8 +32,11 @@ package struct HTTPSRecordQuery: Hashable, Sendable {
     private static let local = [".local", ".invalid", ".onion"]
 }
 
-/// The HTTPS records of an origin, or why the query failed.
-package typealias HTTPSRecordAnswer = Result<HTTPSRecordSet, NameFailure>
+/// The HTTPS records of an origin, or why the query failed. No `Result`, for the same reason as `AddressAnswer`.
+package enum HTTPSRecordAnswer: Hashable, Sendable {
+    case success(HTTPSRecordSet)
+    case failure(NameFailure)
+}
 
 /// The services of an origin, in the order of preference; may be empty.
 package struct HTTPSRecordSet: Hashable, Sendable {

@@ -27,8 +27,8 @@ final class InFlightQueries<Memory: ResolverCache>: @unchecked Sendable {
         var clients: [UInt64: LoopClock] = .withRoom()
         /// Clients whose cache was cleared while the query was in flight; they do not cache the answer.
         var staleFor: Set<UInt64> = []
-        /// By the number of the ticket.
-        var waiting: [UInt64: @Sendable (Answer) -> Void] = .withRoom()
+        /// With the number of the ticket, in the order of arrival.
+        var waiting: [(number: UInt64, answer: @Sendable (Answer) -> Void)] = []
 
         init(_ question: Question) { self.question = question }
     }
@@ -123,7 +123,7 @@ final class InFlightQueries<Memory: ResolverCache>: @unchecked Sendable {
         query.clients[client] = loop.clock
         lastNumber &+= 1
         let ticket = Ticket(query: query, number: lastNumber)
-        query.waiting[ticket.number] = { result in loop.post { answer(result, false) } }
+        query.waiting.append((ticket.number, { result in loop.post { answer(result, false) } }))
         let mustStart = idleThreads < queuedCount && threads < mostThreads
         if mustStart { threads += 1 } else { pthread_cond_signal(condition) }
         pthread_mutex_unlock(mutex)
@@ -137,8 +137,9 @@ final class InFlightQueries<Memory: ResolverCache>: @unchecked Sendable {
     func withdraw(_ ticket: Ticket) {
         // The closure may hold the last reference to other objects, so it is released outside the lock.
         let dropped = locked { () -> (@Sendable (Answer) -> Void)? in
-            guard let query = ticket.query, let waiting = query.waiting.removeValue(forKey: ticket.number)
+            guard let query = ticket.query, let index = query.waiting.firstIndex(where: { $0.number == ticket.number })
             else { return nil }
+            let waiting = query.waiting.remove(at: index).answer
             if query.waiting.isEmpty, !query.isBegun { drop(query) }
             return waiting
         }
@@ -226,8 +227,8 @@ final class InFlightQueries<Memory: ResolverCache>: @unchecked Sendable {
     /// The waiting requests, in the order of their arrival. Called with the mutex held.
     private func end(_ query: PendingQuery) -> [@Sendable (Answer) -> Void] {
         if pending[query.question] === query { pending[query.question] = nil }
-        defer { query.waiting = [:] }
-        return query.waiting.sorted { $0.key < $1.key }.map(\.value)
+        defer { query.waiting = [] }
+        return query.waiting.map { $0.answer }
     }
 
     /// Waits for a query. Returns nil after an idle time; then the thread ends.

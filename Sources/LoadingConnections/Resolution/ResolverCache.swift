@@ -15,13 +15,8 @@ protocol ResolverCache: Sendable {
 
 /// Answers until they expire, a limited number of them.
 struct ExpiringAnswers<Question: Hashable & Sendable, Answer: Sendable>: Sendable {
-    private struct Entry {
-        let answer: Answer
-        let expiry: Int64
-    }
-
     let limit: Int
-    private var entries: [Question: Entry] = .withRoom()
+    private var entries: [Question: ExpiringAnswer<Answer>] = .withRoom()
 
     init(limit: Int) { self.limit = limit }
 
@@ -34,7 +29,7 @@ struct ExpiringAnswers<Question: Hashable & Sendable, Answer: Sendable>: Sendabl
 
     mutating func set(_ answer: Answer, to question: Question, until expiry: Int64, at now: Int64) {
         if entries.count >= limit, entries[question] == nil { evict(at: now) }
-        entries[question] = Entry(answer: answer, expiry: expiry)
+        entries[question] = ExpiringAnswer(answer: answer, expiry: expiry)
     }
 
     mutating func remove(_ question: Question) { entries[question] = nil }
@@ -53,4 +48,10 @@ struct ExpiringAnswers<Question: Hashable & Sendable, Answer: Sendable>: Sendabl
         let median = expiries[expiries.count / 2]
         entries = entries.filter { $0.value.expiry > median }
     }
+}
+
+/// Not within `ExpiringAnswers`, whose question would be part of its type, with what it requires.
+private struct ExpiringAnswer<Answer: Sendable>: Sendable {
+    let answer: Answer
+    let expiry: Int64
 }
