@@ -1,3 +1,5 @@
+internal import LoadingSemantics
+
 /// The connections to one origin, the attempts, and the requests that wait for a connection. Confined to the pool's
 /// loop.
 ///
@@ -12,8 +14,8 @@ final class OriginConnections {
     private var closedIdleCount = 0
     /// By their numbers, as the connections are, so that the order of what is done with all does not follow from
     /// addresses in memory: with fixed hashes, as in the simulation, it is the same in each run.
-    @exclusivity(unchecked) private var attempts: [Int: ConnectionAttempt] = [:]
-    private var connections: [Int: HTTP1Connection] = [:]
+    @exclusivity(unchecked) private var attempts: [Int: ConnectionAttempt] = .withRoom()
+    private var connections: [Int: HTTP1Connection] = .withRoom()
     private var lastNumber = 0
     /// The connection that carries all new requests, if there is one.
     @exclusivity(unchecked) private(set) var shared: (any MultiplexedConnection)?
