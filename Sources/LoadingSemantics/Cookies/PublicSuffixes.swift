@@ -46,7 +46,7 @@ package struct PublicSuffixes: Sendable {
 
     /// Waits until the sites of the hosts can be determined. Called before a lock is taken, so that threads do not wait
     /// for the disk behind that lock.
-    package func waitUntilLoaded(for hosts: some Sequence<String>) {
+    package func waitUntilLoaded(for hosts: [String]) {
         if let reading, !hosts.allSatisfy({ isLoaded(for: $0) }) { reading.wait() }
     }
 
