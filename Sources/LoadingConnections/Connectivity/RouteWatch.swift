@@ -44,7 +44,7 @@ package final class RouteWatch: ReadinessHandler, LoopTimerTarget, @unchecked Se
     private let openSocket: (@Sendable () -> Int32)?
     private let lock = Lock()
     /// By number, in the order of arrival.
-    private var waiting: [Int: Waiting] = [:]
+    private var waiting: [Int: Waiting] = .withRoom()
     private var waitCount = 0
     private var changeCount: UInt64 = 0
     private var subscription: NetlinkSubscription?
