@@ -40,13 +40,12 @@ final class CoalescingDecision {
     }
 
     private func ask(about peer: TLSPeer, _ agreement: ServerTrustDecision.Agreement) {
-        let trust = ServerTrustDecision(about: peer, of: key, with: agreement, pool: pool, for: challengeDelegate) {
-            [weak self] outcome in
-            self?.trustResult = self?.trust?.result
-            if case .success = outcome { self?.end(true) } else { self?.end(false) }
-        }
+        let trust = ServerTrustDecision(of: key, with: pool.security, on: pool.loop, for: challengeDelegate)
         self.trust = trust
-        trust.start()
+        trust.start(about: peer, with: agreement) { [weak self] verdict in
+            self?.trustResult = self?.trust?.result
+            if case .reject = verdict { self?.end(false) } else { self?.end(true) }
+        }
     }
 
     /// Another request waits for the connection now.

@@ -184,34 +184,35 @@ final class HTTP3Connector {
         }
         // A second handshake with the same server, which now carries the client certificate. The decision is still
         // valid.
-        if let trusted, trusted.certificates == connection.certificates {
-            return decided(.success(trusted.isTrusted))
-        }
+        if let trusted, trusted.certificates == connection.certificates { return serverTrusted() }
         let agreement = ServerTrustDecision.Agreement(
             version: TLSVersion.tls13.rawValue, cipherSuite: connection.cipherSuite ?? 0)
         let peer = TLSPeer(
             serverName: primaryOrigin.key.host, chain: chain, stapledResponse: connection.stapledResponse)
-        trust = ServerTrustDecision(
-            about: peer, of: primaryOrigin.key, with: agreement, wasEvaluated: connection.wasEvaluated, pool: pool,
-            for: attempt
-        ) { [weak self] in self?.decided($0) }
-        trust?.start()
+        let trust = ServerTrustDecision(of: primaryOrigin.key, with: pool.security, on: pool.loop, for: attempt)
+        self.trust = trust
+        trust.start(about: peer, with: agreement, wasEvaluated: connection.wasEvaluated) { [weak self] in
+            self?.decided($0, about: peer)
+        }
     }
 
-    private func decided(_ decision: Result<Bool, LoadError>) {
-        if let result = trust?.result { record(.serverTrust(result)) }
-        trust = nil
+    private func decided(_ verdict: TLSTrustVerdict, about peer: TLSPeer) {
+        guard let trust else { return }
+        if let result = trust.result { record(.serverTrust(result)) }
+        self.trust = nil
         guard let connection else { return }
-        switch decision {
-        case .success(let isTrusted):
-            trusted = (connection.certificates, isTrusted)
-            if !hasAskedForIdentity, let request = connection.identityRequest { return ask(request) }
-            begin()
-        case .failure(let error):
+        if case .reject(let error) = verdict {
             self.connection = nil
             connection.reject()
-            end(.failure(Failure(trust: error)))
+            return end(.failure(Failure(trust: LoadError(error, of: peer))))
         }
+        trusted = (connection.certificates, trust.isTrusted)
+        serverTrusted()
+    }
+
+    private func serverTrusted() {
+        if !hasAskedForIdentity, let request = connection?.identityRequest { return ask(request) }
+        begin()
     }
 
     /// The server requests a client certificate.

@@ -76,16 +76,20 @@ package final class ConnectionSecurity {
         return context
     }
 
-    /// Makes the default evaluation. The outcome is reported on the loop, never before this returns.
+    /// Makes the default evaluation while the loop is lent. Reports it on the loop, never before this returns.
     func evaluate(
-        _ peer: TLSPeer, wantsKeys: Bool, on loop: EventLoop, tell: @escaping (ServerEvaluation.Outcome) -> Void
+        _ peer: TLSPeer, wantsKeys: Bool, on loop: EventLoop, tell: @escaping (ServerEvaluation) -> Void
     ) {
-        guard let evaluator = madeContext?.evaluator else {
-            let error = TLSError(code: TLSError.secureConnectionFailed, reason: "no evaluator")
-            let answer = LoopBox(tell)
-            return loop.post { answer.value(ServerEvaluation.Outcome(verdict: .reject(error), keys: [])) }
+        let evaluator: TrustEvaluator
+        do throws(TLSError) { evaluator = try context().evaluator } catch {
+            return loop.runLater { tell(ServerEvaluation(failedWith: error)) }
         }
-        loop.callOut(ServerEvaluation(of: peer, by: evaluator, wantsKeys: wantsKeys, on: loop, tell: tell))
+        let answer = LoopBox(tell)
+        loop.callOut(
+            CalledOut {
+                let evaluation = ServerEvaluation(of: peer, by: evaluator, wantsKeys: wantsKeys)
+                loop.post { answer.value(evaluation) }
+            })
     }
 
     func takeSession(for key: ConnectionKey, carriesHTTP: Bool) -> Session? {

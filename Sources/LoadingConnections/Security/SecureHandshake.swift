@@ -1,4 +1,3 @@
-internal import CLoadingLinux
 internal import LoadingEvents
 internal import LoadingProtocols
 internal import LoadingSemantics
@@ -17,27 +16,13 @@ final class SecureHandshake: ByteStreamOwner {
     /// The generation of TLS sessions when the handshake started.
     private let generation: Int
     private let carriesHTTP: Bool
-    /// The requirements of App Transport Security beyond the configuration.
-    private let requirements: TransportSecurityRequirements?
-    private let challenges: ChallengePresenter
+    private let trust: ServerTrustDecision
     private var outcome: ((Result<ByteStream, LoadError>) -> Void)?
-    private var isEvaluating = false
     private var isComplete = false
-    /// Whether the resumed session was trusted by an evaluation.
+    /// Whether the session that was offered for resumption was trusted by an evaluation.
     private var wasEvaluated = false
     /// When the sessions that the server issues end at the latest: as the resumed one, or by the server's certificate.
     private var sessionEnd: Int64 = 0
-    /// Whether the default evaluation trusts the server.
-    private var isTrusted = false
-    /// Whether a delegate trusts the server whatever its certificate. Only App Transport Security can then still refuse
-    /// it.
-    private var isDecided = false
-    /// Whether a delegate trusts the server because the default evaluation does.
-    private var isTrustedForEvaluation = false
-    /// The digests of the keys of the chain that the evaluation built.
-    private var keys: [[UInt8]] = []
-    /// Whether the server is trusted. Nil if that was not decided during this handshake.
-    private(set) var trustResult: ServerTrustResult?
     /// The server's certificates, if they are why the handshake failed.
     private var distrusted: TLSPeer?
     /// The time of the last bytes before the handshake, such as those of a proxy that has opened a tunnel.
@@ -54,8 +39,8 @@ final class SecureHandshake: ByteStreamOwner {
         self.security = security
         generation = security.generation
         self.carriesHTTP = carriesHTTP
-        requirements = carriesHTTP ? security.requirements(on: key) : nil
-        challenges = ChallengePresenter(to: challengeDelegate, about: key, on: stream.loop)
+        trust = ServerTrustDecision(
+            of: key, with: security, carriesHTTP: carriesHTTP, on: stream.loop, for: challengeDelegate)
         self.outcome = outcome
         arrivalBefore = stream.lastArrival
         stream.owner = self
@@ -72,7 +57,7 @@ final class SecureHandshake: ByteStreamOwner {
             if let protocols, !tls.offer(protocols) {
                 throw TLSError(code: TLSError.secureConnectionFailed, reason: "no protocol to offer")
             }
-            if let requirements, !tls.restrict(to: requirements) {
+            if let requirements = trust.requirements, !tls.restrict(to: requirements) {
                 throw TLSError(code: TLSError.secureConnectionFailed, reason: "no version or cipher suite is left")
             }
             stream.secure(with: tls)
@@ -91,11 +76,14 @@ final class SecureHandshake: ByteStreamOwner {
 
     func cancel() {
         outcome = nil
-        challenges.withdraw()
+        trust.cancel()
         stream.close()
     }
 
-    func challengeDelegateChanged() { challenges.delegateChanged() }
+    func challengeDelegateChanged() { trust.challengeDelegateChanged() }
+
+    /// Whether the server is trusted. Nil if that was not decided during this handshake.
+    var trustResult: ServerTrustResult? { trust.result }
 
     /// The loop's time at which the peer last sent bytes, though they may be a part of a message only. 0 before the
     /// first.
@@ -109,30 +97,20 @@ final class SecureHandshake: ByteStreamOwner {
     func streamBecameReady(_ stream: ByteStream) { proceed() }
 
     private func proceed() {
-        while outcome != nil, !challenges.isOpen, !isEvaluating {
+        while outcome != nil, !trust.isPending, !trust.challenges.isOpen {
             switch stream.handshake() {
             case .wantsRead, .wantsWrite: return
             case .wantsTrust(let peer):
                 sessionEnd = ConnectionSecurity.sessionEnd(of: peer.chain.certificates.first)
-                ask(.serverTrust(peer))
-            case .wantsIdentity(let request): ask(.clientCertificate(request))
-            case .failed(let error):
-                let isOverturned = error.verifyCode != 0 && distrusted == nil
-                if isOverturned { return overturn(error) }
-                fail(error)
+                decide(about: peer)
+            case .wantsIdentity(let request): ask(request)
+            case .failed(let error) where error.verifyCode != 0 && distrusted == nil:
+                distrusted = stream.tls?.peer
+                fail(trust.overturn(by: error))
+            case .failed(let error): fail(error)
             case .complete: complete()
             }
         }
-    }
-
-    /// A stapled OCSP response that arrived after the decision has reversed it.
-    private func overturn(_ error: TLSError) {
-        let isRequired = isDecided && requirements?.needsTrust == true
-        let error = isRequired ? Self.error(for: .trust) : error
-        distrusted = stream.tls?.peer
-        trustResult = .refused(
-            key.host, by: isRequired ? .transportSecurity : .evaluation, reason: error.reason)
-        fail(error)
     }
 
     private func complete() {
@@ -141,33 +119,22 @@ final class SecureHandshake: ByteStreamOwner {
         guard let peer = tls.peer else {
             return fail(TLSError(code: TLSError.secureConnectionFailed, reason: "no peer certificate"))
         }
-        ask(.serverTrust(peer))
+        decide(about: peer)
     }
 
     private func succeed() {
-        if let violation {
-            // The certificates are part of the error if they are its reason.
-            if violation.isAboutCertificates {
-                distrusted = stream.tls?.peer
-                trustResult = .refused(key.host, by: .transportSecurity, reason: violation.rawValue)
+        if let tls = stream.tls {
+            let agreement = ServerTrustDecision.Agreement(version: tls.version.rawValue, cipherSuite: tls.cipherSuite)
+            if let violation = trust.violation(of: agreement) {
+                // The certificates are part of the error if they are its reason.
+                if violation.isAboutCertificates { distrusted = tls.peer }
+                return fail(TLSError(violation))
             }
-            return fail(Self.error(for: violation))
+            tls.isTrusted = trust.isTrusted
         }
-        stream.tls?.isTrusted = isTrusted
         let outcome = outcome
         self.outcome = nil
         outcome?(.success(stream))
-    }
-
-    private static func error(for violation: TransportSecurityRequirements.Violation) -> TLSError {
-        TLSError(code: TLSError.secureConnectionFailed, reason: violation.rawValue)
-    }
-
-    /// The requirement that the connection does not meet; nil if it meets all.
-    private var violation: TransportSecurityRequirements.Violation? {
-        guard let requirements, let session = stream.tls?.session else { return nil }
-        return requirements.violation(
-            isTrusted: isTrusted, version: session.version.rawValue, cipher: session.cipherSuite, keys: keys)
     }
 
     private func fail(_ error: TLSError) {
@@ -179,98 +146,40 @@ final class SecureHandshake: ByteStreamOwner {
 
     // MARK: Decisions
 
-    private func ask(_ subject: ConnectionChallenge.Subject) {
-        let isPresented = challenges.present(subject) { [weak self] in
-            self?.ask(subject)
-            self?.proceed()
-        } answer: { [weak self] in
-            self?.apply($0, about: subject)
-            self?.proceed()
-        }
-        if !isPresented { apply(.defaultHandling, about: subject) }
-    }
-
-    private func apply(_ answer: ConnectionChallenge.Answer, about subject: ConnectionChallenge.Subject) {
-        switch (subject, answer) {
-        case (.serverTrust(let peer), .trust(let isEvaluated)):
-            isTrusted = isEvaluated
-            isTrustedForEvaluation = isEvaluated
-            trustResult = .trusted(key.host, by: .delegate)
-            keepSessions(wasEvaluated: isEvaluated)
-            if requirements?.needsEvaluation == true { return evaluate(peer, isDecided: true) }
-            decide(isEvaluated ? Self.acceptUnlessRevoked : .accept, about: peer)
-        case (.serverTrust(let peer), .distrust):
-            trustResult = .refused(key.host, by: .delegate)
-            decide(
-                .reject(TLSError(code: TLSError.certificateUntrusted, reason: "the server is not trusted")),
-                about: peer)
-        case (.serverTrust(let peer), .defaultHandling), (.serverTrust(let peer), .identity),
-            (.serverTrust(let peer), .authorization):
-            if isComplete, wasEvaluated {
-                isTrusted = true
-                if requirements?.pins == nil { return }
-            }
-            evaluate(peer)
-        case (.clientCertificate, .identity(let identity)):
-            stream.tls?.provideIdentity(identity)
-        case (.clientCertificate, .defaultHandling), (.clientCertificate, .trust), (.clientCertificate, .distrust),
-            (.clientCertificate, .authorization):
-            stream.tls?.provideIdentity(nil)
-        // Only a tunnel presents this challenge.
-        case (.tunnel, _): break
+    private func decide(about peer: TLSPeer) {
+        trust.start(about: peer, wasEvaluated: isComplete && wasEvaluated) { [weak self] in
+            self?.decided($0, about: peer)
         }
     }
 
-    /// - Parameter isDecided: Whether a delegate has decided to trust the server, and the evaluation serves only App
-    ///   Transport Security.
-    private func evaluate(_ peer: TLSPeer, isDecided: Bool = false) {
-        isEvaluating = true
-        self.isDecided = isDecided
-        security.evaluate(peer, wantsKeys: requirements?.pins != nil, on: stream.loop) { [weak self] outcome in
-            guard let self, self.outcome != nil else { return }
-            isEvaluating = false
-            // The evaluation could not be made.
-            if isDecided, case .reject(let error) = outcome.verdict, error.posix != 0 { return fail(error) }
-            isTrusted =
-                switch outcome.verdict {
-                case .accept: true
-                // Otherwise a later revocation is ignored.
-                case .acceptUnlessRevoked: revocationCounts
-                case .reject: false
-                }
-            keys = outcome.keys
-            if isDecided {
-                if revocationCounts, case .acceptUnlessRevoked = outcome.verdict {
-                    decide(outcome.verdict, about: peer)
-                } else {
-                    decide(.accept, about: peer)
-                }
-            } else {
-                trustResult = outcome.result(for: key.host)
-                keepSessions(wasEvaluated: true)
-                decide(outcome.verdict, about: peer)
-            }
-            proceed()
-        }
-    }
-
-    /// Whether a stapled response that arrives after the decision can reverse it: unless a delegate trusts the server
-    /// whatever its certificate.
-    private var revocationCounts: Bool {
-        !isDecided || isTrustedForEvaluation || requirements?.needsTrust == true
-    }
-
-    /// The verdict of a delegate that has made the default evaluation, which uses the system's roots.
-    private static var acceptUnlessRevoked: TLSTrustVerdict {
-        TrustEvaluator.system.map { .acceptUnlessRevoked(by: $0, at: ConnectionSecurity.today) } ?? .accept
-    }
-
-    private func decide(_ verdict: TLSTrustVerdict, about peer: TLSPeer) {
+    private func decided(_ verdict: TLSTrustVerdict, about peer: TLSPeer) {
         if case .reject(let error) = verdict {
             distrusted = peer
             if isComplete { return fail(error) }
+        } else {
+            keepSessions(wasEvaluated: trust.restsOnEvaluation)
         }
         if !isComplete { stream.tls?.decideTrust(verdict) }
+        proceed()
+    }
+
+    private func ask(_ request: TLSIdentityRequest) {
+        let isPresented = trust.challenges.present(.clientCertificate(request)) { [weak self] in
+            self?.ask(request)
+            self?.proceed()
+        } answer: { [weak self] in
+            self?.apply($0)
+            self?.proceed()
+        }
+        if !isPresented { apply(.defaultHandling) }
+    }
+
+    private func apply(_ answer: ConnectionChallenge.Answer) {
+        if case .identity(let identity) = answer {
+            stream.tls?.provideIdentity(identity)
+        } else {
+            stream.tls?.provideIdentity(nil)
+        }
     }
 
     /// Keeps the sessions that may be resumed, with the result of their evaluation. If the server requested a
