@@ -35,7 +35,7 @@ final class AddressRace<Candidate: AnyObject & SendableMetatype>: LoopTimerTarge
     /// Called with the addresses of a name before any of them is tried. The callee may cancel the race.
     var onAddresses: (([SocketAddress]) -> Void)?
     private var outcome: ((Result<Candidate, Failure>) -> Void)?
-    private var tickets: [NameResolver.AddressTicket] = []
+    private var tickets: [QueryTicket] = []
     private var resolvedCount = 0
     private var unresolvedFamilies = 0
     /// Few, so that an array costs less than a set.
@@ -254,7 +254,7 @@ final class AddressRace<Candidate: AnyObject & SendableMetatype>: LoopTimerTarge
     private func stop() {
         record = nil
         loop.disarm(timer)
-        for ticket in tickets { resolver.withdraw(ticket) }
+        for ticket in tickets { ticket.withdraw() }
         tickets = []
         for candidate in running.values { close(candidate) }
         running = [:]

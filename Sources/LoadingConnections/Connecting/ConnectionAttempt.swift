@@ -59,7 +59,7 @@ final class ConnectionAttempt: ConnectionChallengeDelegate {
     /// The upgrade that continues the HTTP/3 part of this attempt, because TCP was faster.
     weak var upgrade: ConnectionAttempt?
     /// The pending query for HTTPS records.
-    private var servicesTicket: NameResolver.ServiceTicket?
+    private var servicesTicket: QueryTicket?
     /// The time limit of HTTP/3, or its head start over TCP.
     let timer = LoopTimer()
 
@@ -89,7 +89,7 @@ final class ConnectionAttempt: ConnectionChallengeDelegate {
     }
 
     func cancel() {
-        if let servicesTicket { pool.resolver.withdraw(servicesTicket) }
+        servicesTicket?.withdraw()
         servicesTicket = nil
         endTCP()
         endHTTP3()

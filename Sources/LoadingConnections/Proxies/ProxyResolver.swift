@@ -9,12 +9,6 @@ package final class ProxyResolver: Sendable {
     package static let shared = ProxyResolver(
         askScript: { PACScriptRun.answer(of: $0, to: $1) }, askDesktop: { DesktopProxies.route(for: $0) })
 
-    /// Identifies one request for an answer.
-    package struct Ticket: Sendable {
-        fileprivate let place: InFlightQueries<ProxyResolutionCache>.Ticket
-        fileprivate let isOfScript: Bool
-    }
-
     private let scripts: InFlightQueries<ProxyResolutionCache>
     private let desktop: InFlightQueries<ProxyResolutionCache>
 
@@ -49,16 +43,9 @@ package final class ProxyResolver: Sendable {
     package func ask(
         script: PACScriptText?, _ query: ProxyQuery, on loop: EventLoop,
         answer: @escaping @Sendable (ProxyResolution) -> Void
-    ) -> Ticket {
+    ) -> QueryTicket {
         let question = ProxyResolverQuery(source: script.map { .script($0) } ?? .desktop, query: query)
-        let queue = script == nil ? desktop : scripts
-        return Ticket(
-            place: queue.ask(question, on: loop) { advice, _ in answer(advice) }, isOfScript: script != nil)
-    }
-
-    /// The answer is no longer needed.
-    package func withdraw(_ ticket: Ticket) {
-        (ticket.isOfScript ? scripts : desktop).withdraw(ticket.place)
+        return (script == nil ? desktop : scripts).ask(question, on: loop) { resolution, _ in answer(resolution) }
     }
 
     package func forgetAnswers() {

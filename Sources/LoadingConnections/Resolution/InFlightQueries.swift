@@ -1,4 +1,3 @@
-internal import CLoadingLinux
 internal import Glibc
 internal import LoadingEvents
 internal import LoadingSemantics
@@ -31,13 +30,6 @@ final class InFlightQueries<Memory: ResolverCache>: @unchecked Sendable {
         var waiting: [(number: UInt64, answer: @Sendable (Answer) -> Void)] = []
 
         init(_ question: Question) { self.question = question }
-    }
-
-    /// Identifies one request for an answer.
-    struct Ticket: Sendable {
-        /// Nil if the answer was cached.
-        fileprivate let query: PendingQuery?
-        fileprivate let number: UInt64
     }
 
     private let ask: @Sendable (Question) -> Answer
@@ -104,13 +96,13 @@ final class InFlightQueries<Memory: ResolverCache>: @unchecked Sendable {
     func ask(
         _ question: Question, by client: UInt64 = 0, on loop: EventLoop, usesCache: Bool = true,
         answer: @escaping @Sendable (_ answer: Answer, _ isRemembered: Bool) -> Void
-    ) -> Ticket {
+    ) -> QueryTicket {
         pthread_mutex_lock(mutex)
         if memories[client] == nil { memories[client] = Memory() }
         if usesCache, let known = memories[client]?.answer(to: question, at: loop.clock.now) {
             pthread_mutex_unlock(mutex)
             loop.post { answer(known, true) }
-            return Ticket(query: nil, number: 0)
+            return QueryTicket {}
         }
         let query: PendingQuery
         if let known = pending[question], !known.staleFor.contains(client) {
@@ -122,23 +114,21 @@ final class InFlightQueries<Memory: ResolverCache>: @unchecked Sendable {
         }
         query.clients[client] = loop.clock
         lastNumber &+= 1
-        let ticket = Ticket(query: query, number: lastNumber)
-        query.waiting.append((ticket.number, { result in loop.post { answer(result, false) } }))
+        let number = lastNumber
+        query.waiting.append((number, { result in loop.post { answer(result, false) } }))
         let mustStart = idleThreads < queuedCount && threads < mostThreads
         if mustStart { threads += 1 } else { pthread_cond_signal(condition) }
         pthread_mutex_unlock(mutex)
         if mustStart, !DetachedThread.startIfPossible(named: name, { self.answerQuestions() }) {
             threadIsMissing()
         }
-        return ticket
+        return QueryTicket { self.withdraw(number, from: query) }
     }
 
-    /// The answer is no longer needed.
-    func withdraw(_ ticket: Ticket) {
+    private func withdraw(_ number: UInt64, from query: PendingQuery) {
         // The closure may hold the last reference to other objects, so it is released outside the lock.
         let dropped = locked { () -> (@Sendable (Answer) -> Void)? in
-            guard let query = ticket.query, let index = query.waiting.firstIndex(where: { $0.number == ticket.number })
-            else { return nil }
+            guard let index = query.waiting.firstIndex(where: { $0.number == number }) else { return nil }
             let waiting = query.waiting.remove(at: index).answer
             if query.waiting.isEmpty, !query.isBegun { drop(query) }
             return waiting
@@ -273,4 +263,10 @@ extension ResolverCache {
         InFlightQueries(
             mostThreads: mostThreads, idleSeconds: idleSeconds, name: name, unavailable: unavailable, ask: ask)
     }
+}
+
+/// One request for an answer.
+package struct QueryTicket: Sendable {
+    /// The answer is no longer needed.
+    package let withdraw: @Sendable () -> Void
 }

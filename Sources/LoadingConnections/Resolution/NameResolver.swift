@@ -35,9 +35,6 @@ package final class NameResolver: Sendable {
         }
     }
 
-    typealias AddressTicket = InFlightQueries<AddressCache>.Ticket
-    typealias ServiceTicket = InFlightQueries<HTTPSRecordCache>.Ticket
-
     /// Nil for the system's resolver.
     private let ownQueues: Queues?
     /// Whether anything was asked or stored. Many programs connect to addresses only, and pay nothing for names.
@@ -90,7 +87,7 @@ package final class NameResolver: Sendable {
     func resolve(
         _ question: AddressQuery, on loop: EventLoop, usesCache: Bool = true,
         answer: @escaping @Sendable (_ answer: AddressAnswer, _ isRemembered: Bool) -> Void
-    ) -> AddressTicket {
+    ) -> QueryTicket {
         queues.addresses.ask(question, by: number, on: loop, usesCache: usesCache, answer: answer)
     }
 
@@ -98,14 +95,10 @@ package final class NameResolver: Sendable {
     func findServices(
         _ question: HTTPSRecordQuery, on loop: EventLoop,
         answer: @escaping @Sendable (_ answer: HTTPSRecordAnswer, _ isRemembered: Bool) -> Void
-    ) -> ServiceTicket? {
+    ) -> QueryTicket? {
         guard question.mayBeAsked else { return nil }
         return queues.services.ask(question, by: number, on: loop, answer: answer)
     }
-
-    /// The answer is no longer needed.
-    func withdraw(_ ticket: AddressTicket) { queues.addresses.withdraw(ticket) }
-    func withdraw(_ ticket: ServiceTicket) { queues.services.withdraw(ticket) }
 
     /// Caches the addresses of a host that are known from elsewhere, such as the answer about a service.
     package func remember(_ addresses: [SocketAddress], of host: String, on loop: EventLoop) {

@@ -11,7 +11,7 @@ final class ProxySearch: LoopTimerTarget {
     private let routes: ProxyRoutes
     /// Nil when the search has ended.
     private var found: ((ProxyRouteList) -> Void)?
-    private var ticket: ProxyResolver.Ticket?
+    private var ticket: QueryTicket?
     private let timer = LoopTimer()
 
     init(
@@ -39,7 +39,7 @@ final class ProxySearch: LoopTimerTarget {
     func cancel() {
         found = nil
         routes.loop.disarm(timer)
-        if let ticket { routes.resolver.withdraw(ticket) }
+        ticket?.withdraw()
         ticket = nil
     }
 

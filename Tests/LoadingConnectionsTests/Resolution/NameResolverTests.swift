@@ -24,7 +24,7 @@ import Testing
     @discardableResult
     private func ask(
         _ resolver: NameResolver, _ host: String, _ family: SocketAddress.Family = .ipv4
-    ) -> NameResolver.AddressTicket {
+    ) -> QueryTicket {
         resolver.resolve(AddressQuery(host, family), on: loop) { [recorded] answer, isRemembered in
             let addresses: [String]? = if case .success(let found) = answer { found.map { "\($0)" } } else { nil }
             recorded.record(Heard(host, addresses, isRemembered: isRemembered))
@@ -115,7 +115,7 @@ import Testing
         ask(resolver, "slow")
         try await book.asked.waitFor(count: 1)
         weak var kept: Kept?
-        var tickets: [NameResolver.AddressTicket] = []
+        var tickets: [QueryTicket] = []
         do {
             let held = Kept()
             kept = held
@@ -128,7 +128,7 @@ import Testing
         }
         ask(resolver, "wanted")
         #expect(resolver.queuedQuestionCount == 101)
-        for ticket in tickets { resolver.withdraw(ticket) }
+        for ticket in tickets { ticket.withdraw() }
         #expect(resolver.queuedQuestionCount == 1)
         #expect(kept == nil)
         book.releaseAll()
@@ -146,8 +146,8 @@ import Testing
         let ticket = resolver.resolve(AddressQuery("a", .ipv4), on: loop) { _, _ in never.record(0) }
         ask(resolver, "a")
         try await book.asked.waitFor(count: 1)
-        resolver.withdraw(ticket)
-        resolver.withdraw(ticket)
+        ticket.withdraw()
+        ticket.withdraw()
         book.releaseAll()
         #expect(try await recorded.waitFor(count: 1) == [Heard("a", ["10.0.0.1"])])
         let told = await loop.run { never.count }

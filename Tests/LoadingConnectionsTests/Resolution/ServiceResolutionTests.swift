@@ -17,7 +17,7 @@ import Testing
     private let record = HTTPSRecord(priority: 1, target: "b.example", protocols: [Array("h3".utf8)])
 
     @discardableResult
-    private func ask(_ resolver: NameResolver, _ host: String, port: UInt16 = 443) -> NameResolver.ServiceTicket? {
+    private func ask(_ resolver: NameResolver, _ host: String, port: UInt16 = 443) -> QueryTicket? {
         resolver.findServices(HTTPSRecordQuery(host, port: port), on: loop) { [recorded] answer, isRemembered in
             recorded.record(Heard(answer: answer, isRemembered: isRemembered))
         }
@@ -88,7 +88,7 @@ import Testing
         try await answered.waitFor(count: 1)
         #expect(asked.events.count == 8)
         #expect(resolver.queuedQuestionCount == 32)
-        for ticket in tickets { resolver.withdraw(try #require(ticket)) }
+        for ticket in tickets { try #require(ticket).withdraw() }
         #expect(resolver.queuedQuestionCount == 0)
         gate.fire()
         try await eventually { resolver.threadCount == 0 }
