@@ -5,6 +5,8 @@ internal import LoadingSemantics
 /// the services that failed recently (CONN-8). Confined to the loop of the session's pool.
 final class HTTP3Services {
     private let said: any AlternativeServicesStore
+    /// Whether other hosts than the origin's may be used. With proxies configured, a proxy may apply to those hosts.
+    private let mayBeElsewhere: Bool
     /// Hosts and ports that QUIC does not reach, for all origins.
     private var unreachable = BrokenServices<HostPort>()
     /// Alternative services that are not authoritative for an origin. This is recorded per origin, so that an origin
@@ -20,41 +22,34 @@ final class HTTP3Services {
         let origin: HostPort
     }
 
-    init(_ said: any AlternativeServicesStore) { self.said = said }
+    init(_ said: any AlternativeServicesStore, mayBeElsewhere: Bool = true) {
+        self.said = said
+        self.mayBeElsewhere = mayBeElsewhere
+    }
 
     /// The service to try; nil if none is known, or all known services have failed.
     ///
     /// - Parameters:
     ///   - isAssumed: Whether to try the origin itself, whatever is known (CONN-7).
-    ///   - mayBeElsewhere: Whether other hosts may be used. With proxies configured, a proxy may apply to those hosts.
     ///   - isWatched: Whether network changes are reported. If not, this method checks for a change.
-    func service(
-        of origin: HostPort, isAssumed: Bool, mayBeElsewhere: Bool, isWatched: Bool, at now: Int64
-    ) -> AlternativeService? {
+    func service(of origin: HostPort, isAssumed: Bool, isWatched: Bool, at now: Int64) -> AlternativeService? {
         var services = said.services(of: origin, at: Self.today)
         let isKnowing = addresses != nil || !services.isEmpty
         if isKnowing, !isWatched || addresses == nil {
             lookAtNetwork()
             services = said.services(of: origin, at: Self.today)
         }
-        let known = services.first { isUsable($0, of: origin, mayBeElsewhere: mayBeElsewhere, at: now) }
-        if let known { return known }
+        if let known = services.first(where: { isUsable($0, of: origin, at: now) }) { return known }
         return isAssumed && !isBroken(origin, at: now) ? AlternativeService(port: origin.port) : nil
     }
 
     /// Like the method above, for services from HTTPS records in DNS.
-    func service(
-        of origin: HostPort, among records: [HTTPSRecord], mayBeElsewhere: Bool, at now: Int64
-    ) -> AlternativeService? {
-        HTTPSRecord.http3(among: records, of: origin) {
-            isUsable($0, of: origin, mayBeElsewhere: mayBeElsewhere, at: now)
-        }
+    func service(of origin: HostPort, among records: [HTTPSRecord], at now: Int64) -> AlternativeService? {
+        HTTPSRecord.http3(among: records, of: origin) { isUsable($0, of: origin, at: now) }
     }
 
     /// A service that QUIC did not reach recently, but whose server has not declined the origin.
-    func failedService(
-        of origin: HostPort, isAssumed: Bool, mayBeElsewhere: Bool, at now: Int64
-    ) -> AlternativeService? {
+    func failedService(of origin: HostPort, isAssumed: Bool, at now: Int64) -> AlternativeService? {
         var services = said.services(of: origin, at: Self.today)
         if isAssumed { services.append(AlternativeService(port: origin.port)) }
         return services.first { service in
@@ -64,9 +59,7 @@ final class HTTP3Services {
         }
     }
 
-    private func isUsable(
-        _ service: AlternativeService, of origin: HostPort, mayBeElsewhere: Bool, at now: Int64
-    ) -> Bool {
+    private func isUsable(_ service: AlternativeService, of origin: HostPort, at now: Int64) -> Bool {
         let place = service.hostPort(for: origin)
         return (mayBeElsewhere || place.host == origin.host) && !isBroken(place, for: origin, at: now)
     }

@@ -9,9 +9,7 @@ extension ConnectionPool {
     func http3Service(of key: ConnectionKey, isAssumed: Bool) -> AlternativeService? {
         guard maySpeakHTTP3(key) else { return nil }
         return permitted(
-            http3Services.service(
-                of: key.place, isAssumed: isAssumed, mayBeElsewhere: isAlwaysDirect, isWatched: routes != nil,
-                at: loop.now),
+            http3Services.service(of: key.place, isAssumed: isAssumed, isWatched: routes != nil, at: loop.now),
             for: key)
     }
 
@@ -19,9 +17,7 @@ extension ConnectionPool {
     func failedHTTP3Service(of key: ConnectionKey, isAssumed: Bool) -> AlternativeService? {
         guard maySpeakHTTP3(key) else { return nil }
         return permitted(
-            http3Services.failedService(
-                of: key.place, isAssumed: isAssumed, mayBeElsewhere: isAlwaysDirect, at: loop.now),
-            for: key)
+            http3Services.failedService(of: key.place, isAssumed: isAssumed, at: loop.now), for: key)
     }
 
     /// An alternative that a server at another place has named would be looked for where DNS leads.
@@ -35,8 +31,7 @@ extension ConnectionPool {
     /// The same, from HTTPS records.
     func http3Service(of key: ConnectionKey, among found: HTTPSRecordSet) -> AlternativeService? {
         guard maySpeakHTTP3(key) else { return nil }
-        return http3Services.service(
-            of: key.place, among: found.records, mayBeElsewhere: isAlwaysDirect, at: loop.now)
+        return http3Services.service(of: key.place, among: found.records, at: loop.now)
     }
 
     /// Whether the HTTPS record of an origin is worth a query. If QUIC does not reach the origin itself, it is unlikely

@@ -35,8 +35,6 @@ package final class ConnectionPool {
     @exclusivity(unchecked) package var requiredVersion: HTTPVersion?
     /// Where connections go instead of where DNS leads. Proxies must not be used together with other hosts.
     package var destinations = ConnectionDestinations()
-    /// Whether no origin is reached through a proxy.
-    let isAlwaysDirect: Bool
     @exclusivity(unchecked) private(set) var origins: [ConnectionKey: OriginConnections] = .withRoom()
     /// The one of the last request, since most requests go to the same server as the one before them.
     @exclusivity(unchecked) private var lastOrigin: OriginConnections?
@@ -65,13 +63,14 @@ package final class ConnectionPool {
     @exclusivity(unchecked) var http3RequestLimits = RequestLimits<Int>()
     static let mostServers = 256
 
-    /// - Parameter alternatives: The alternative services that origins have advertised.
+    /// - Parameters:
+    ///   - isAlwaysDirect: Whether no origin is reached through a proxy.
+    ///   - alternatives: The alternative services that origins have advertised.
     package init(
         loop: EventLoop, security: ConnectionSecurity, maximumPerHost: Int, isAlwaysDirect: Bool = true,
         alternatives: any AlternativeServicesStore = TransientAlternatives(), resolver: NameResolver = NameResolver()
     ) {
-        http3Services = HTTP3Services(alternatives)
-        self.isAlwaysDirect = isAlwaysDirect
+        http3Services = HTTP3Services(alternatives, mayBeElsewhere: isAlwaysDirect)
         self.loop = loop
         self.security = security
         self.resolver = resolver

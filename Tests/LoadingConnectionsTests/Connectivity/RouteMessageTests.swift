@@ -136,7 +136,7 @@ import Testing
         try NetworkNamespace.ip("address", "add", "10.0.0.7/24", "dev", "out")
         watching.networkChanged(to: try #require(LocalAddresses()))
         let service: (HTTP3Services, ConnectionKey) -> AlternativeService? = {
-            $0.service(of: $1.place, isAssumed: false, mayBeElsewhere: true, isWatched: $0 === watching, at: 0)
+            $0.service(of: $1.place, isAssumed: false, isWatched: $0 === watching, at: 0)
         }
         #expect(service(watching, Self.place) == nil && service(watching, Self.other) == nil)
         say(watching, Self.place)
