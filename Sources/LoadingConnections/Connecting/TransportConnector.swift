@@ -8,6 +8,8 @@ internal import LoadingTransport
 final class TransportConnector {
     private let key: ConnectionKey
     private let pool: ConnectionPool
+    /// Nil for those of the pool.
+    private let destinations: ConnectionDestinations?
     private weak var challengeDelegate: (any ConnectionChallengeDelegate)?
     /// Whether the host may send before the client does.
     private let serverMaySpeakFirst: Bool
@@ -30,12 +32,13 @@ final class TransportConnector {
     var onAddresses: (([SocketAddress]) -> Void)?
 
     init(
-        to key: ConnectionKey, in pool: ConnectionPool, serverMaySpeakFirst: Bool = false,
-        for challengeDelegate: (any ConnectionChallengeDelegate)?,
+        to key: ConnectionKey, in pool: ConnectionPool, destinations: ConnectionDestinations? = nil,
+        serverMaySpeakFirst: Bool = false, for challengeDelegate: (any ConnectionChallengeDelegate)?,
         outcome: @escaping (Result<ByteStream, ConnectionFailure>) -> Void
     ) {
         self.key = key
         self.pool = pool
+        self.destinations = destinations
         self.serverMaySpeakFirst = serverMaySpeakFirst
         self.challengeDelegate = challengeDelegate
         self.outcome = outcome
@@ -55,7 +58,7 @@ final class TransportConnector {
         phaseBeginning = pool.loop.now
         let race = AddressRace(
             to: key.firstHop, on: pool.loop, resolver: pool.resolver, awaitsServices: awaitsServices,
-            avoiding: pool.silentAddresses.listed(at: pool.loop.now), destinations: pool.destinations)
+            avoiding: pool.silentAddresses.listed(at: pool.loop.now), destinations: destinations ?? pool.destinations)
         self.race = race
         race.onAddresses = { [weak self] in self?.onAddresses?($0) }
         race.start(record: { [weak self] in self?.onEvent?($0) }) { [weak self] in self?.raceEnded($0) }

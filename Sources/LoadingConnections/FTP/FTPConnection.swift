@@ -1,5 +1,4 @@
 package import FoundationEssentials
-internal import Glibc
 package import LoadingEvents
 package import LoadingProtocols
 package import LoadingSemantics
@@ -21,9 +20,7 @@ package final class FTPConnection: ByteStreamOwner, ConnectionChallengeDelegate 
     private weak var observer: (any FTPConnectionObserver)?
     private var conversation: FTPConversation
     private var parser = FTPReplyParser()
-    private let descriptorWait: DescriptorWait
     private var connector: TransportConnector?
-    /// Makes the data connection through a proxy.
     private var dataConnector: TransportConnector?
     /// The last challenge of the proxy.
     private var question: ConnectionChallenge?
@@ -31,8 +28,6 @@ package final class FTPConnection: ByteStreamOwner, ConnectionChallengeDelegate 
     private var data: ByteStream?
     /// The bytes that the control connection's socket has not accepted yet.
     private var unsent: [UInt8] = []
-    private var dataPort: UInt16 = 0
-    private var isDataConnected = false
     /// Whether the bytes on the data connection belong to the requested transfer.
     private var isTransferring = false
     private var hasAllData = false
@@ -54,7 +49,6 @@ package final class FTPConnection: ByteStreamOwner, ConnectionChallengeDelegate 
         self.pool = pool
         self.observer = observer
         conversation = FTPConversation(request, as: login)
-        descriptorWait = DescriptorWait(pool)
     }
 
     /// Starts the load; every outcome is reported in a later turn.
@@ -76,7 +70,6 @@ package final class FTPConnection: ByteStreamOwner, ConnectionChallengeDelegate 
         dataConnector?.cancel()
         dataConnector = nil
         question = nil
-        descriptorWait.end()
         control?.close()
         data?.close()
         control = nil
@@ -122,26 +115,20 @@ package final class FTPConnection: ByteStreamOwner, ConnectionChallengeDelegate 
         }
     }
 
-    private func connectData() {
-        if key.proxyMode != nil { return connectDataThroughProxy() }
-        guard !isOver, let address = control?.remoteAddress?.with(port: dataPort) else {
-            return end(.networkConnectionLost)
+    private func connectData(to port: UInt16) {
+        var host = key.host
+        var destinations: ConnectionDestinations?
+        if key.proxyMode == nil {
+            guard let address = control?.remoteAddress else { return end(.networkConnectionLost) }
+            host = address.description
+            // The address was the destination already.
+            destinations = ConnectionDestinations()
         }
-        do {
-            data = try ByteStream.connect(to: address, treatedAs: key.service, on: pool.loop, owner: self)
-        } catch  where error.code == EMFILE || error.code == ENFILE {
-            descriptorWait.begin { [weak self] in self?.connectData() }
-        } catch {
-            end(.connectionAttemptFailed(error.code))
-        }
-    }
-
-    private func connectDataThroughProxy() {
-        if isOver { return }
         let target = ConnectionKey(
-            isSecure: false, host: key.host, port: dataPort, service: key.service, proxyMode: key.proxyMode)
-        let connector = TransportConnector(to: target, in: pool, serverMaySpeakFirst: true, for: self) {
-            [weak self] outcome in
+            isSecure: false, host: host, port: port, service: key.service, proxyMode: key.proxyMode)
+        let connector = TransportConnector(
+            to: target, in: pool, destinations: destinations, serverMaySpeakFirst: true, for: self
+        ) { [weak self] outcome in
             guard let self else { return }
             dataConnector = nil
             switch outcome {
@@ -149,7 +136,6 @@ package final class FTPConnection: ByteStreamOwner, ConnectionChallengeDelegate 
             case .success(let stream):
                 stream.owner = self
                 data = stream
-                isDataConnected = true
                 perform(conversation.connected())
             }
         }
@@ -176,17 +162,7 @@ package final class FTPConnection: ByteStreamOwner, ConnectionChallengeDelegate 
             flush()
             receiveReplies()
         } else if stream === data {
-            if isDataConnected { receiveData() } else { finishConnectingData(stream) }
-        }
-    }
-
-    private func finishConnectingData(_ stream: ByteStream) {
-        guard let result = stream.finishConnecting() else { return }
-        switch result {
-        case .success:
-            isDataConnected = true
-            perform(conversation.connected())
-        case .failure(let failure): end(.connectionAttemptFailed(failure.code))
+            receiveData()
         }
     }
 
@@ -204,8 +180,7 @@ package final class FTPConnection: ByteStreamOwner, ConnectionChallengeDelegate 
                 parse(UnsafeRawBufferPointer(rebasing: scratch[..<count]))
                 if !control.mayHaveMore { return }
             case .wouldBlock: return
-            case .end, .truncated: return controlEnded()
-            case .failed: return controlEnded()
+            case .end, .truncated, .failed: return controlEnded()
             }
         }
     }
@@ -272,9 +247,7 @@ package final class FTPConnection: ByteStreamOwner, ConnectionChallengeDelegate 
         for action in actions where !isOver {
             switch action {
             case .send(let bytes): send(bytes)
-            case .connect(let port):
-                dataPort = port
-                connectData()
+            case .connect(let port): connectData(to: port)
             case .begin(let transfer):
                 isTransferring = true
                 observer?.ftpBegins(transfer)
