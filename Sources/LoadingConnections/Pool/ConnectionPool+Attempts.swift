@@ -54,7 +54,6 @@ extension ConnectionPool {
 
     func succeeded(_ attempt: ConnectionAttempt, with stream: ByteStream) {
         let origin = attempt.primaryOrigin
-        let first = attempt.request
         if stream.tls?.session.applicationProtocol == "h2" {
             guard origin.key.mayShare else {
                 // The client did not offer h2.
@@ -63,7 +62,7 @@ extension ConnectionPool {
             }
             origin.finish(attempt)
             serversOfHTTP1.remove(origin.key)
-            return adopt(stream, of: attempt, first: first)
+            return adopt(stream, of: attempt)
         }
         if requiredVersion == .http2 {
             stream.close()
@@ -78,7 +77,7 @@ extension ConnectionPool {
             stream: stream, primaryOrigin: origin, pool: self, generation: attempt.generation)
         origin.adopt(connection)
         watchRoutes()
-        if let first, first.isWaiting {
+        if let first = attempt.request, first.isWaiting {
             origin.waiting.remove(first)
             hand(connection, of: origin, to: first, isReused: false, events: attempt.events)
         } else if let next = origin.waiting.popFirst() {
@@ -91,7 +90,7 @@ extension ConnectionPool {
     }
 
     /// A multiplexed connection, which all requests share. One is enough.
-    private func adopt(_ stream: ByteStream, of attempt: ConnectionAttempt, first: ConnectionRequest?) {
+    private func adopt(_ stream: ByteStream, of attempt: ConnectionAttempt) {
         let origin = attempt.primaryOrigin
         if let shared = origin.shared {
             stream.close()
@@ -99,13 +98,12 @@ extension ConnectionPool {
         }
         let connection = HTTP2Connection(stream: stream, primaryOrigin: origin, pool: self)
         connection.start()
-        adopt(connection, at: origin, of: attempt, first: first)
+        adopt(connection, of: attempt)
     }
 
-    func adopt(
-        _ connection: any MultiplexedConnection, at origin: OriginConnections, of attempt: ConnectionAttempt,
-        first: ConnectionRequest?
-    ) {
+    func adopt(_ connection: any MultiplexedConnection, of attempt: ConnectionAttempt) {
+        let origin = attempt.primaryOrigin
+        let first = attempt.request
         origin.adopt(connection)
         watchRoutes()
         if let next = first?.isWaiting == true ? first : origin.waiting.first(),
@@ -181,8 +179,9 @@ extension ConnectionPool {
         let origin = attempt.primaryOrigin
         let request = attempt.request
         // The request that the attempt was made for, or else the next in the queue; and the requests that shared the
-        // attempt.
-        var victims = isAbout(attempt, failure) ? [] : origin.sharing(attempt)
+        // attempt, unless the failure concerns only the first: its delegate was challenged, or it is about trust or
+        // credentials.
+        var victims = attempt.hasAsked || failure.isPersonal ? [] : origin.sharing(attempt)
         origin.finish(attempt)
         if let request, request.isWaiting { victims.insert(request, at: 0) }
         if victims.isEmpty, let next = origin.waiting.popFirst() { victims.append(next) }
@@ -195,11 +194,5 @@ extension ConnectionPool {
         serveFromShared(origin)
         startAttempts(at: origin)
         discardIfUnused(origin)
-    }
-
-    /// Whether a failure concerns only the request that the attempt was made for: its delegate was challenged, or the
-    /// failure is about trust or credentials.
-    private func isAbout(_ attempt: ConnectionAttempt, _ failure: ConnectionFailure) -> Bool {
-        attempt.hasAsked || failure.isPersonal
     }
 }

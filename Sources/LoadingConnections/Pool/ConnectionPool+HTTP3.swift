@@ -106,17 +106,11 @@ extension ConnectionPool {
         serveOtherwise(origin)
     }
 
+    /// The HTTP/3 connection carries new requests from now on.
     func succeeded(_ attempt: ConnectionAttempt, with connection: HTTP3Connection) {
         let origin = attempt.primaryOrigin
-        let first = attempt.request
         origin.finish(attempt)
         dropUpgrade(of: origin)
-        adopt(connection, of: attempt, first: first)
-    }
-
-    /// The HTTP/3 connection carries new requests from now on.
-    private func adopt(_ connection: HTTP3Connection, of attempt: ConnectionAttempt, first: ConnectionRequest?) {
-        let origin = connection.primaryOrigin
         let before = origin.shared
         if before != nil, attempt.generation != generation {
             // A connection from before a flush must not replace one from after it.
@@ -124,7 +118,7 @@ extension ConnectionPool {
             return serveOtherwise(origin)
         }
         connection.isAdopted = true
-        adopt(connection, at: origin, of: attempt, first: first)
+        adopt(connection, of: attempt)
         guard let before else { return }
         if before.primaryOrigin === origin {
             // It completes its requests.
