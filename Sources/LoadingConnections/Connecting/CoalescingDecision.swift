@@ -9,10 +9,7 @@ final class CoalescingDecision {
     let connection: any MultiplexedConnection
     private let key: ConnectionKey
     private let pool: ConnectionPool
-    private weak var challengeDelegate: (any ConnectionChallengeDelegate)?
-    private var trust: ServerTrustDecision?
-    /// Whether the server is trusted for this origin too.
-    private(set) var trustResult: ServerTrustResult?
+    private let trust: ServerTrustDecision
     private var outcome: ((Bool) -> Void)?
 
     init(
@@ -22,7 +19,7 @@ final class CoalescingDecision {
         self.connection = connection
         self.key = key
         self.pool = pool
-        self.challengeDelegate = challengeDelegate
+        trust = ServerTrustDecision(of: key, with: pool.security, on: pool.loop, for: challengeDelegate)
         self.outcome = outcome
     }
 
@@ -32,29 +29,24 @@ final class CoalescingDecision {
         }
         let peer = TLSPeer(serverName: key.host, chain: chain, stapledResponse: facts.stapledResponse)
         // A certificate that does not cover this origin causes no challenge.
-        pool.security.evaluate(peer, wantsKeys: false, on: pool.loop) { [weak self] result in
+        pool.security.evaluate(peer, wantsKeys: false, on: pool.loop) { [weak self] evaluation in
             guard let self, outcome != nil else { return }
-            if case .reject = result.verdict { return end(false) }
-            ask(about: peer, facts.agreement)
+            if case .reject = evaluation.verdict { return end(false) }
+            trust.start(about: peer, with: facts.agreement) { [weak self] verdict in
+                if case .reject = verdict { self?.end(false) } else { self?.end(true) }
+            }
         }
     }
 
-    private func ask(about peer: TLSPeer, _ agreement: ServerTrustDecision.Agreement) {
-        let trust = ServerTrustDecision(of: key, with: pool.security, on: pool.loop, for: challengeDelegate)
-        self.trust = trust
-        trust.start(about: peer, with: agreement) { [weak self] verdict in
-            self?.trustResult = self?.trust?.result
-            if case .reject = verdict { self?.end(false) } else { self?.end(true) }
-        }
-    }
+    /// Whether the server is trusted for this origin too.
+    var trustResult: ServerTrustResult? { trust.result }
 
     /// Another request waits for the connection now.
-    func challengeDelegateChanged() { trust?.challengeDelegateChanged() }
+    func challengeDelegateChanged() { trust.challengeDelegateChanged() }
 
     func cancel() {
         outcome = nil
-        trust?.cancel()
-        trust = nil
+        trust.cancel()
     }
 
     private func end(_ isTrusted: Bool) {

@@ -13,12 +13,6 @@ final class HTTP3Connector {
         var error: LoadError
         /// Whether the server answered, but was not trusted, or did not learn the client's identity.
         var isRefusal: Bool
-
-        init(error: LoadError, isRefusal: Bool) { (self.error, self.isRefusal) = (error, isRefusal) }
-
-        /// The server is not trusted. Without a descriptor to read roots that is not known: over TCP the load waits for
-        /// one.
-        init(trust error: LoadError) { self.init(error: error, isRefusal: !error.isDescriptorShortage) }
     }
 
     let service: AlternativeService
@@ -271,6 +265,11 @@ final class HTTP3Connector {
         self.attempt = nil
         attempt?.http3Ended(result)
     }
+}
+
+extension HTTP3Connector.Failure {
+    /// The server is not trusted. Without a descriptor to read roots that is not known: over TCP the load waits for one.
+    init(trust error: LoadError) { self.init(error: error, isRefusal: !error.isDescriptorShortage) }
 }
 
 extension HTTP3Identity {
