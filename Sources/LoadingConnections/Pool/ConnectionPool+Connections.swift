@@ -15,7 +15,7 @@ extension ConnectionPool {
             // request that cannot be repeated must not get a connection that the server closed after its last response.
             return discard(connection)
         }
-        origin.waiting.pop(next)
+        origin.waiting.remove(next)
         hand(connection, of: origin, to: next, isReused: true, events: [])
     }
 

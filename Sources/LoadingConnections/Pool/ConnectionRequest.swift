@@ -23,6 +23,8 @@ package final class ConnectionRequest {
     var isWaiting = false
     /// The origin in whose queue it waits.
     weak var waitingOrigin: OriginConnections?
+    /// The priority for which it has its place in the queue.
+    var queuedPriority: Float = 0
     /// Its number in the order of arrival.
     var arrival: UInt64 = 0
 

@@ -1,40 +1,22 @@
 /// Requests that wait for a connection: by priority, and first come, first served among equals (CONN-1).
 ///
-/// Removing a request only sets a flag. Its entry is deleted when it reaches the front or when removed requests
-/// outnumber the waiting ones. A request whose priority changes is placed as if it had had the new priority from the
-/// beginning.
+/// Removing a request only sets a flag. The entries of removed requests are deleted when they outnumber the waiting ones.
+/// A request whose priority changes is placed as if it had had the new priority from the beginning.
 struct ConnectionRequestQueue {
-    private struct Rank {
-        let priority: Float
-        var requests: [ConnectionRequest] = []
-        var head = 0
-
-        /// The index of request number `arrival`: a rank is sorted by arrival.
-        func index(of arrival: UInt64) -> Int {
-            var low = head
-            var high = requests.count
-            while low < high {
-                let middle = low + (high - low) / 2
-                if requests[middle].arrival < arrival { low = middle + 1 } else { high = middle }
-            }
-            return low
-        }
-    }
-
-    /// Highest priority first. Usually there is only one rank.
-    private var ranks: [Rank] = []
+    /// In the order in which they are served. None before `head` waits any more.
+    private var entries: [ConnectionRequest] = []
+    private var head = 0
     private(set) var count = 0
-    private var removedCount = 0
     private var arrivals: UInt64 = 0
 
     var isEmpty: Bool { count == 0 }
 
+    /// All waiting requests, in their order.
+    var requests: [ConnectionRequest] { entries[head...].filter(\.isWaiting) }
+
     mutating func append(_ request: ConnectionRequest) {
         number(request)
-        request.isWaiting = true
-        count += 1
-        let index = rank(of: request.priority)
-        ranks[index].requests.append(request)
+        insert(request)
     }
 
     /// Numbers a request that is not in the queue but may be inserted later.
@@ -46,59 +28,48 @@ struct ConnectionRequestQueue {
     /// Inserts a request that was numbered before, by its time of arrival.
     mutating func insert(_ request: ConnectionRequest) {
         request.isWaiting = true
+        request.queuedPriority = request.priority
         count += 1
-        let index = rank(of: request.priority)
-        ranks[index].requests.insert(request, at: ranks[index].index(of: request.arrival))
+        entries.insert(request, at: index(of: request))
     }
 
     /// Gives a request another priority, whether it waits here or not.
     mutating func setPriority(_ priority: Float, of request: ConnectionRequest) {
-        let before = request.priority
         request.priority = priority
-        guard request.isWaiting, before != priority else { return }
-        if let index = ranks.firstIndex(where: { $0.priority == before }) {
-            let position = ranks[index].index(of: request.arrival)
-            guard position < ranks[index].requests.count, ranks[index].requests[position] === request else { return }
-            ranks[index].requests.remove(at: position)
-            if ranks[index].head == ranks[index].requests.count { ranks.remove(at: index) }
-        }
-        let index = rank(of: priority)
-        ranks[index].requests.insert(request, at: ranks[index].index(of: request.arrival))
+        guard request.isWaiting, request.queuedPriority != priority else { return }
+        let index = index(of: request)
+        guard index < entries.count, entries[index] === request else { return }
+        entries.remove(at: index)
+        count -= 1
+        insert(request)
     }
 
-    /// The index of a priority's rank, which is created if necessary.
-    private mutating func rank(of priority: Float) -> Int {
-        let index = ranks.firstIndex { $0.priority <= priority } ?? ranks.count
-        if index == ranks.count || ranks[index].priority != priority {
-            ranks.insert(Rank(priority: priority), at: index)
+    /// Where a request is, or belongs.
+    private func index(of request: ConnectionRequest) -> Int {
+        // Most requests have the same priority, and the last one belongs at the end.
+        guard let last = entries.last, !last.isServed(before: request) else { return entries.count }
+        var low = head
+        var high = entries.count
+        while low < high {
+            let middle = low + (high - low) / 2
+            if entries[middle].isServed(before: request) { low = middle + 1 } else { high = middle }
         }
-        return index
+        return low
+    }
+
+    /// The request that is served next.
+    mutating func first() -> ConnectionRequest? {
+        while head < entries.count {
+            if entries[head].isWaiting { return entries[head] }
+            head += 1
+        }
+        return nil
     }
 
     mutating func popFirst() -> ConnectionRequest? {
         guard let request = first() else { return nil }
-        ranks[0].head += 1
-        compact(in: 0)
-        request.isWaiting = false
-        count -= 1
+        remove(request)
         return request
-    }
-
-    /// The request that is served next. Forgets the ranks before its own, whose requests were all served or removed:
-    /// there may be as many ranks as there are numbers.
-    mutating func first() -> ConnectionRequest? {
-        while !ranks.isEmpty {
-            skipRemoved(in: 0)
-            if ranks[0].head < ranks[0].requests.count { return ranks[0].requests[ranks[0].head] }
-            if ranks.count == 1 {
-                // Kept, so that a queue that repeatedly fills and empties does not allocate each time.
-                ranks[0].requests.removeAll(keepingCapacity: ranks[0].requests.count <= 1024)
-                ranks[0].head = 0
-                return nil
-            }
-            ranks.removeFirst()
-        }
-        return nil
     }
 
     mutating func firstWithoutAttempt() -> ConnectionRequest? { first { $0.attempt == nil } }
@@ -106,60 +77,32 @@ struct ConnectionRequestQueue {
     /// The first request that a released connection helps: it accepts the connection, or it needs room for a new one,
     /// which is not being made yet.
     mutating func firstForReleased() -> ConnectionRequest? {
-        // An empty queue forgets the entries of its former requests.
-        isEmpty ? popFirst() : first { $0.acceptsReused || $0.attempt == nil }
-    }
-
-    /// Removes a request that is served, usually the first.
-    mutating func pop(_ request: ConnectionRequest) {
-        if first() === request { _ = popFirst() } else { remove(request) }
+        isEmpty ? nil : first { $0.acceptsReused || $0.attempt == nil }
     }
 
     private mutating func first(where matches: (ConnectionRequest) -> Bool) -> ConnectionRequest? {
-        for rank in ranks.indices {
-            skipRemoved(in: rank)
-            for index in ranks[rank].head..<ranks[rank].requests.count
-            where ranks[rank].requests[index].isWaiting && matches(ranks[rank].requests[index]) {
-                return ranks[rank].requests[index]
-            }
-        }
-        return nil
-    }
-
-    /// All waiting requests, in their order.
-    var requests: [ConnectionRequest] {
-        ranks.flatMap { $0.requests[$0.head...].filter(\.isWaiting) }
-    }
-
-    /// Skips removed requests at the front, each of them only once.
-    private mutating func skipRemoved(in rank: Int) {
-        while ranks[rank].head < ranks[rank].requests.count, !ranks[rank].requests[ranks[rank].head].isWaiting {
-            ranks[rank].head += 1
-            removedCount -= 1
-        }
-        compact(in: rank)
-    }
-
-    private mutating func compact(in rank: Int) {
-        guard ranks[rank].head > 1024, ranks[rank].head * 2 > ranks[rank].requests.count else { return }
-        ranks[rank].requests.removeFirst(ranks[rank].head)
-        ranks[rank].head = 0
+        guard let first = first() else { return nil }
+        return matches(first) ? first : entries[head...].first { $0.isWaiting && matches($0) }
     }
 
     mutating func remove(_ request: ConnectionRequest) {
         guard request.isWaiting else { return }
         request.isWaiting = false
         count -= 1
-        removedCount += 1
-        if removedCount > 64, removedCount > count { sweep() }
-    }
-
-    private mutating func sweep() {
-        for index in ranks.indices {
-            ranks[index].requests = ranks[index].requests[ranks[index].head...].filter(\.isWaiting)
-            ranks[index].head = 0
+        if count == 0 {
+            // The capacity is kept, so that a queue that repeatedly fills and empties does not allocate each time.
+            entries.removeAll(keepingCapacity: entries.count <= 1024)
+            head = 0
+        } else if entries.count - count > count + 64 {
+            entries.removeAll { !$0.isWaiting }
+            head = 0
         }
-        ranks.removeAll { $0.requests.isEmpty }
-        removedCount = 0
+    }
+}
+
+extension ConnectionRequest {
+    fileprivate func isServed(before other: ConnectionRequest) -> Bool {
+        if queuedPriority != other.queuedPriority { return queuedPriority > other.queuedPriority }
+        return arrival < other.arrival
     }
 }
