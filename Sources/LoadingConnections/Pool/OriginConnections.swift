@@ -8,10 +8,8 @@ internal import LoadingSemantics
 final class OriginConnections {
     let key: ConnectionKey
     @exclusivity(unchecked) var waiting = ConnectionRequestQueue()
-    /// The most recently used one is last. Connections that closed while idle stay until they are reached or outnumber
-    /// the others.
-    @exclusivity(unchecked) private var idle: [HTTP1Connection] = []
-    private var closedIdleCount = 0
+    /// The most recently used one is last.
+    @exclusivity(unchecked) private(set) var idle: [HTTP1Connection] = []
     /// By their numbers, as the connections are, so that the order of what is done with all does not follow from
     /// addresses in memory: with fixed hashes, as in the simulation, it is the same in each run.
     @exclusivity(unchecked) private var attempts: [Int: ConnectionAttempt] = .withRoom()
@@ -102,12 +100,7 @@ final class OriginConnections {
 
     func forget(_ connection: HTTP1Connection) {
         connections[connection.number] = nil
-        guard connection.isIdle else { return }
-        closedIdleCount += 1
-        if closedIdleCount > 16, closedIdleCount * 2 > idle.count {
-            idle.removeAll { $0.isClosed }
-            closedIdleCount = 0
-        }
+        if connection.isIdle, let index = idle.firstIndex(where: { $0 === connection }) { idle.remove(at: index) }
     }
 
     /// All open connections, and the QUIC connection that is held for the next request.
@@ -160,23 +153,10 @@ final class OriginConnections {
     }
 
     func takeIdle() -> HTTP1Connection? {
-        while let connection = idle.popLast() {
-            guard !connection.isClosed else {
-                closedIdleCount -= 1
-                continue
-            }
-            connection.isIdle = false
-            return connection
-        }
-        return nil
+        guard let connection = idle.popLast() else { return nil }
+        connection.isIdle = false
+        return connection
     }
-
-    var idleConnections: [HTTP1Connection] { idle.filter { !$0.isClosed } }
-
-    var hasIdle: Bool { idle.count > closedIdleCount }
-
-    /// The connection that has been idle longest.
-    var oldestIdle: HTTP1Connection? { idle.first { !$0.isClosed } }
 
     func closeAll() {
         for attempt in attempts.values { attempt.cancel() }
@@ -190,6 +170,5 @@ final class OriginConnections {
         shared = nil
         hasNoStreamCredit = false
         idle = []
-        closedIdleCount = 0
     }
 }
