@@ -76,25 +76,21 @@ final class ChallengePresenter {
 
     var isOpen: Bool { challenge != nil }
 
-    /// Returns false if the delegate does not handle the challenge: then the default applies.
-    ///
-    /// - Parameters:
-    ///   - again: Presents the same challenge to another delegate.
-    ///   - answer: Called once, not before this returns, unless the challenge is withdrawn.
+    /// - Parameter answer: Called once, unless the challenge is withdrawn. If the delegate does not handle the challenge,
+    ///   the default applies, and this is called at once.
     func present(
-        _ subject: ConnectionChallenge.Subject, again: @escaping () -> Void,
-        answer: @escaping (ConnectionChallenge.Answer) -> Void
-    ) -> Bool {
+        _ subject: ConnectionChallenge.Subject, answer: @escaping (ConnectionChallenge.Answer) -> Void
+    ) {
         let challenge = ConnectionChallenge(subject, of: key) { [weak self] in
             self?.close()
             self?.delegate?.handshakeContinues()
             answer($0)
         }
         self.challenge = challenge
-        presentAgain = again
-        if delegate?.handshakeReceived(challenge: challenge) == true { return true }
+        presentAgain = { [weak self] in self?.present(subject, answer: answer) }
+        if delegate?.handshakeReceived(challenge: challenge) == true { return }
         withdraw()
-        return false
+        answer(.defaultHandling)
     }
 
     func delegateChanged() {
