@@ -286,10 +286,7 @@ final class HTTP2Connection: MultiplexedConnectionState, MultiplexedConnection, 
     }
 
     private func shut() {
-        pool.loop.disarm(idleTimer)
-        pool.loop.disarm(answerTimer)
-        pool.loop.disarm(stallTimer)
-        pool.loop.disarm(limitTimer)
+        for timer in [idleTimer, answerTimer, stallTimer, limitTimer] { pool.loop.disarm(timer) }
         unsent = UnsafeRawBufferPointer(start: nil, count: 0)
         stream.close()
     }

@@ -52,15 +52,6 @@ extension HTTP3Connection {
         if isAdopted, !isRetired { retire() }
     }
 
-    /// The failure that is reported to a stream. A server that closes the connection because of the handshake has read
-    /// no request, so the request can use TCP. A server that requested a client certificate would fail in the same
-    /// manner over TCP.
-    func told(_ failure: HTTPStreamFailure) -> HTTPStreamFailure {
-        let isElsewhereBetter = isRefusedByHandshake && !hasAnswered && !session.isIdentityRequested
-        if case .connectionLost(after: .sent) = failure, isElsewhereBetter { return .refused }
-        return failure
-    }
-
     /// A connection without any response may be lost because of QUIC, so another transport may work. A server that
     /// requested a client certificate may have required a different one, and would do so over TCP too.
     var mayWorkOverOtherTransport: Bool {
@@ -103,11 +94,7 @@ extension HTTP3Connection {
 
     private func shut() {
         if limitPing == .sent { forgetLimit() }
-        pool.loop.disarm(idleTimer)
-        pool.loop.disarm(sessionTimer)
-        pool.loop.disarm(answerTimer)
-        pool.loop.disarm(streamCreditTimer)
-        pool.loop.disarm(silenceTimer)
+        for timer in [idleTimer, sessionTimer, answerTimer, streamCreditTimer, silenceTimer] { pool.loop.disarm(timer) }
         unsent = nil
         socket.close()
     }

@@ -12,9 +12,13 @@ extension HTTP3Connection: HTTP3SessionObserver {
         if streams[number] == nil { earlyEnded(number, with: failure) } else { forgetEarly(number) }
     }
 
+    /// A server that closes the connection because of the handshake has read no request, so the request can use TCP. A
+    /// server that requested a client certificate would fail in the same manner over TCP.
     func reported(_ failure: HTTPStreamFailure) -> (HTTPStreamFailure, loss: LoadError?) {
         if failure == .refused { refused() }
-        return (told(failure), loss)
+        let isElsewhereBetter = isRefusedByHandshake && !hasAnswered && !session.isIdentityRequested
+        if case .connectionLost(after: .sent) = failure, isElsewhereBetter { return (.refused, loss) }
+        return (failure, loss)
     }
 
     func received(certificates chain: [[UInt8]], cipherSuite: UInt16) {
