@@ -5,12 +5,12 @@ internal import LoadingTransport
 
 /// Finds the first address of an origin that answers. Runs `HappyEyeballs` with the resolver, a timer, and one
 /// candidate for each address (a TCP connection or a QUIC handshake). Confined to its loop. Reports the outcome once,
-/// never within `start`, and nothing after `cancel`.
+/// never within `start`, and nothing after `cancel`. A failure is a descriptor shortage also if there is no thread for
+/// the lookup.
 ///
 /// If the addresses are from the resolver's cache, and none answers for a second, the name is resolved again, and those
 /// addresses that are new are tried too.
 final class AddressRace<Candidate: AnyObject & SendableMetatype>: LoopTimerTarget {
-    typealias Failure = AddressRaceFailure
     /// Starts a candidate for an address. Its outcome is reported once, never before this returns.
     typealias Begin = (SocketAddress, @escaping (LoadError?) -> Void) throws(POSIXFailure) -> Candidate
     /// The same for a local socket.
@@ -34,7 +34,7 @@ final class AddressRace<Candidate: AnyObject & SendableMetatype>: LoopTimerTarge
     private var record: ((LoadEvent.Kind) -> Void)?
     /// Called with the addresses of a name before any of them is tried. The callee may cancel the race.
     var onAddresses: (([SocketAddress]) -> Void)?
-    private var outcome: ((Result<Candidate, Failure>) -> Void)?
+    private var outcome: ((Result<Candidate, LoadError>) -> Void)?
     private var tickets: [QueryTicket] = []
     private var resolvedCount = 0
     private var unresolvedFamilies = 0
@@ -67,7 +67,7 @@ final class AddressRace<Candidate: AnyObject & SendableMetatype>: LoopTimerTarge
     }
 
     func start(
-        record: @escaping (LoadEvent.Kind) -> Void, outcome: @escaping (Result<Candidate, Failure>) -> Void
+        record: @escaping (LoadEvent.Kind) -> Void, outcome: @escaping (Result<Candidate, LoadError>) -> Void
     ) {
         self.record = record
         self.outcome = outcome
@@ -130,8 +130,8 @@ final class AddressRace<Candidate: AnyObject & SendableMetatype>: LoopTimerTarge
             let new = addresses.map { $0.with(port: place.port) }.filter { !tried.contains($0) }
             perform(.resolved(family, new, isCached: isRemembered))
         case .failure(let failure) where resolvedCount == 0 && running.isEmpty && failure.isLackOfMeans:
-            // The resolver needs descriptors too.
-            end(.failure(.noDescriptor))
+            // The resolver needs descriptors and threads too.
+            end(.failure(.connectionAttemptFailed(EMFILE)))
         case .failure(let failure):
             if unresolvedFamilies == 0, resolvedCount == 0 { recordResolution() }
             perform(.resolutionFailed(family, error(for: failure)))
@@ -152,7 +152,7 @@ final class AddressRace<Candidate: AnyObject & SendableMetatype>: LoopTimerTarge
     /// No address answers: the next request resolves the name again.
     private func failedAll(_ error: LoadError) {
         if resolvedCount > 0, error.code != LoadError.notConnectedToInternet.code { resolver.forget(place.host) }
-        end(.failure(.unreachable(error)))
+        end(.failure(error))
     }
 
     private func resolveAgain() {
@@ -197,7 +197,7 @@ final class AddressRace<Candidate: AnyObject & SendableMetatype>: LoopTimerTarge
         guard outcome != nil else { return }
         guard let failure else { return perform(.attemptSucceeded(attempt)) }
         closeCandidate(of: attempt)
-        if failure.isDescriptorShortage { return end(.failure(.noDescriptor)) }
+        if failure.isDescriptorShortage { return end(.failure(failure)) }
         perform(.attemptFailed(attempt, failure))
     }
 
@@ -229,7 +229,7 @@ final class AddressRace<Candidate: AnyObject & SendableMetatype>: LoopTimerTarge
                 guard outcome != nil, let candidate = running.removeValue(forKey: 0) else { return }
                 guard let failure else { return end(.success(candidate)) }
                 close(candidate)
-                end(.failure(.unreachable(failure)))
+                end(.failure(failure))
             }
             running[0] = candidate
         } catch {
@@ -239,12 +239,12 @@ final class AddressRace<Candidate: AnyObject & SendableMetatype>: LoopTimerTarge
 
     /// Reports a failure in a later turn.
     private func fail(_ error: LoadError) {
-        loop.runLater { self.end(.failure(.unreachable(error))) }
+        loop.runLater { self.end(.failure(error)) }
     }
 
     // MARK: The end
 
-    private func end(_ result: Result<Candidate, Failure>) {
+    private func end(_ result: Result<Candidate, LoadError>) {
         let outcome = outcome
         self.outcome = nil
         stop()
@@ -259,13 +259,6 @@ final class AddressRace<Candidate: AnyObject & SendableMetatype>: LoopTimerTarge
         for candidate in running.values { close(candidate) }
         running = [:]
     }
-}
-
-/// Why no address of an origin was reached.
-enum AddressRaceFailure: Error {
-    /// The process or the machine has no free descriptor, or no thread for the lookup.
-    case noDescriptor
-    case unreachable(LoadError)
 }
 
 extension AddressRace<ByteStream> {

@@ -104,11 +104,11 @@ final class TransportConnector {
         tunnel?.challengeDelegateChanged()
     }
 
-    private func raceEnded(_ result: Result<ByteStream, AddressRaceFailure>) {
+    private func raceEnded(_ result: Result<ByteStream, LoadError>) {
         race = nil
         switch result {
-        case .failure(.noDescriptor): startLater()
-        case .failure(.unreachable(let error)):
+        case .failure(let error) where error.isDescriptorShortage: startLater()
+        case .failure(let error):
             if let proxyMode = key.proxyMode {
                 return fail(ConnectionFailure(.unreachable(proxyMode.service, error), of: proxyMode.server))
             }

@@ -1,4 +1,3 @@
-internal import Glibc
 internal import LoadingEvents
 internal import LoadingProtocols
 internal import LoadingSemantics
@@ -157,13 +156,12 @@ final class HTTP3Connector {
         if isFirst { record(.secureConnectionStarted) }
     }
 
-    private func raceEnded(_ result: Result<HTTP3Connection, AddressRaceFailure>) {
+    private func raceEnded(_ result: Result<HTTP3Connection, LoadError>) {
         race = nil
         switch result {
-        case .failure(.noDescriptor): fail(.connectionAttemptFailed(EMFILE))
         // A client certificate that was requested once is not requested again over TCP.
-        case .failure(.unreachable(let error)):
-            end(.failure(Failure(error: error, isRefusal: identity != nil)))
+        case .failure(let error):
+            end(.failure(Failure(error: error, isRefusal: identity != nil && !error.isDescriptorShortage)))
         case .success(let connection):
             self.connection = connection
             attempt?.http3HandshakeCompleted()

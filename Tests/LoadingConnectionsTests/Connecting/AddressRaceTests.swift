@@ -45,8 +45,8 @@ import Testing
                     case .success(let stream):
                         outcomes.record(.connected(stream.remoteAddress.map { "\($0)" } ?? "nowhere"))
                         stream.close()
-                    case .failure(.unreachable(let error)): outcomes.record(.failed(error))
-                    case .failure(.noDescriptor): outcomes.record(.noDescriptor)
+                    case .failure(let error) where error.isDescriptorShortage: outcomes.record(.noDescriptor)
+                    case .failure(let error): outcomes.record(.failed(error))
                     }
                 })
         }
