@@ -7,10 +7,7 @@ internal import LoadingTransport
 /// the connections whose ends free descriptors. Confined to the pool's loop.
 final class DescriptorQueue: LoopTimerTarget {
     private weak var pool: ConnectionPool?
-    /// Some may have ended.
-    private var waits = FIFOQueue<DescriptorWait>()
-    /// The number of waits that have not ended.
-    private var count = 0
+    private var waits: [DescriptorWait] = []
     private let timer = LoopTimer()
 
     /// The number of waits that end together.
@@ -20,15 +17,12 @@ final class DescriptorQueue: LoopTimerTarget {
 
     func enter(_ wait: DescriptorWait) {
         waits.append(wait)
-        count += 1
         if !timer.isArmed { arm() }
     }
 
-    func waitEnded() {
-        count -= 1
-        if count > 0 { return }
-        waits = FIFOQueue()
-        pool?.loop.disarm(timer)
+    func leave(_ wait: DescriptorWait) {
+        if let index = waits.firstIndex(where: { $0 === wait }) { waits.remove(at: index) }
+        if waits.isEmpty { pool?.loop.disarm(timer) }
     }
 
     private func arm() {
@@ -38,18 +32,11 @@ final class DescriptorQueue: LoopTimerTarget {
     }
 
     func timerFired(_ timer: LoopTimer) {
+        let batch = waits.prefix(Self.batchSize)
+        waits.removeFirst(batch.count)
         // Those that begin to wait again meanwhile come after the others.
-        var unseen = waits.count
-        var left = Self.batchSize
-        while left > 0, unseen > 0, let wait = waits.popFirst() {
-            unseen -= 1
-            guard let again = wait.take() else { continue }
-            left -= 1
-            count -= 1
-            again()
-        }
-        // Behind the last may be some that have ended, which would keep the pool.
-        if count == 0 { waits = FIFOQueue() } else if !timer.isArmed { arm() }
+        for wait in batch { wait.take()?() }
+        if !waits.isEmpty, !timer.isArmed { arm() }
     }
 }
 
@@ -70,7 +57,7 @@ final class DescriptorWait {
     }
 
     func end() {
-        if take() != nil { pool.descriptorQueue.waitEnded() }
+        if take() != nil { pool.descriptorQueue.leave(self) }
     }
 
     /// Ends the wait. Returns what was to be called; nil if the wait has ended before.

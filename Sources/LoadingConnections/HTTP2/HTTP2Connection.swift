@@ -132,13 +132,9 @@ final class HTTP2Connection: MultiplexedConnectionState, MultiplexedConnection, 
         if !isRetired { becameFree() }
     }
 
-    func cancel(_ number: Int64) {
-        end(number, .cancel)
-    }
+    func cancel(_ number: Int64) { end(number, .cancel) }
 
-    func stopRequest(of number: Int64) {
-        end(number, .noError)
-    }
+    func stopRequest(of number: Int64) { end(number, .noError) }
 
     private func end(_ number: Int64, _ code: HTTP2ErrorCode) {
         // The session may report the stream as closed within `reset`.
