@@ -23,7 +23,7 @@ struct EarlyExchange {
     /// Whether both directions of the stream are closed.
     var isClosed = false
 
-    /// Whether the server rejects the request until the handshake is complete (425 Too Early, RFC 8470).
+    /// Whether the server rejects the request until the handshake is complete (`tooEarly`).
     var isTooEarly: Bool {
         events.contains { if case .head(let head, _) = $0 { head.status == Self.tooEarly } else { false } }
     }
@@ -31,6 +31,6 @@ struct EarlyExchange {
     /// Whether the final response has begun.
     var isAnswered: Bool { events.contains { if case .head = $0 { true } else { false } } }
 
-    /// 425
+    /// Too Early (RFC 8470)
     static let tooEarly = 425
 }

@@ -35,7 +35,7 @@ extension HTTP3Connection {
         if session.isIdentityRequested { return }
         pool.security.keep(
             resumption, stapledResponse: stapledResponse, of: generation, wasEvaluated: isTrusted, until: sessionEnd,
-            for: origin)
+            for: sessionPeer)
     }
 
     /// The server is trusted. From now on the pool owns the connection.

@@ -34,7 +34,7 @@ final class HTTP3Connection: MultiplexedConnectionState, MultiplexedConnection, 
         certificates.first.flatMap { Certificate(der: $0) }.flatMap { ChannelBinding(endPoint: $0) }
     }
     /// The peer under which session tickets from the server are stored.
-    let origin: ConnectionSecurity.QUICPeer
+    let sessionPeer: ConnectionSecurity.QUICPeer
     /// The client identity to present if the server requests one.
     let identity: HTTP3Identity?
     /// The session that this connection tries to resume.
@@ -69,12 +69,12 @@ final class HTTP3Connection: MultiplexedConnectionState, MultiplexedConnection, 
     /// Starts the handshake. Calls `opened` once, never before this initializer returns. If the connection is closed
     /// before, `opened` is not called.
     init(
-        to address: SocketAddress, of service: AlternativeService, as origin: ConnectionSecurity.QUICPeer,
+        to address: SocketAddress, of service: AlternativeService, as sessionPeer: ConnectionSecurity.QUICPeer,
         knownBy identity: HTTP3Identity?, resuming resumed: ConnectionSecurity.QUICSession?,
         early: HTTPStreamRequest?, primaryOrigin: OriginConnections, pool: ConnectionPool,
         opened: @escaping (LoadError?) -> Void
     ) throws(POSIXFailure) {
-        self.origin = origin
+        self.sessionPeer = sessionPeer
         self.identity = identity
         self.resumed = resumed
         beginsEarly = early != nil

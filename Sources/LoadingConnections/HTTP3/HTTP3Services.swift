@@ -4,7 +4,7 @@ internal import LoadingSemantics
 /// Where origins offer HTTP/3: the alternative services that they advertised (CONN-6), and
 /// the services that failed recently (CONN-8). Confined to the loop of the session's pool.
 final class HTTP3Services {
-    private let said: any AlternativeServicesStore
+    private let advertised: any AlternativeServicesStore
     /// Whether other hosts than the origin's may be used. With proxies configured, a proxy may apply to those hosts.
     private let mayBeElsewhere: Bool
     /// Hosts and ports that QUIC does not reach, for all origins.
@@ -22,8 +22,8 @@ final class HTTP3Services {
         let origin: HostPort
     }
 
-    init(_ said: any AlternativeServicesStore, mayBeElsewhere: Bool = true) {
-        self.said = said
+    init(_ advertised: any AlternativeServicesStore, mayBeElsewhere: Bool = true) {
+        self.advertised = advertised
         self.mayBeElsewhere = mayBeElsewhere
     }
 
@@ -33,11 +33,11 @@ final class HTTP3Services {
     ///   - isAssumed: Whether to try the origin itself, whatever is known (CONN-7).
     ///   - isWatched: Whether network changes are reported. If not, this method checks for a change.
     func service(of origin: HostPort, isAssumed: Bool, isWatched: Bool, at now: Int64) -> AlternativeService? {
-        var services = said.services(of: origin, at: Self.today)
+        var services = advertised.services(of: origin, at: Self.today)
         let isKnowing = addresses != nil || !services.isEmpty
         if isKnowing, !isWatched || addresses == nil {
             lookAtNetwork()
-            services = said.services(of: origin, at: Self.today)
+            services = advertised.services(of: origin, at: Self.today)
         }
         if let known = services.first(where: { isUsable($0, of: origin, at: now) }) { return known }
         return isAssumed && !isBroken(origin, at: now) ? AlternativeService(port: origin.port) : nil
@@ -50,7 +50,7 @@ final class HTTP3Services {
 
     /// A service that QUIC did not reach recently, but whose server has not declined the origin.
     func failedService(of origin: HostPort, isAssumed: Bool, at now: Int64) -> AlternativeService? {
-        var services = said.services(of: origin, at: Self.today)
+        var services = advertised.services(of: origin, at: Self.today)
         if isAssumed { services.append(AlternativeService(port: origin.port)) }
         return services.first { service in
             let place = service.hostPort(for: origin)
@@ -77,7 +77,7 @@ final class HTTP3Services {
         // Called for each response; few have the field.
         guard fields.contains("Alt-Svc") else { return }
         noteAddresses()
-        said.note(fields, from: url, at: Self.today)
+        advertised.note(fields, from: url, at: Self.today)
     }
 
     func failed(_ service: AlternativeService, of origin: HostPort, at now: Int64) {
@@ -100,7 +100,7 @@ final class HTTP3Services {
     /// The server responded that it is not authoritative for the origin (RFC 7838 §6). The service is not used for a
     /// while, even if the origin advertises it again.
     func isMisdirected(_ service: AlternativeService, of origin: HostPort, at now: Int64) {
-        said.remove(service, of: origin)
+        advertised.remove(service, of: origin)
         isRefused(service, of: origin, at: now)
     }
 
@@ -126,7 +126,7 @@ final class HTTP3Services {
         self.addresses = addresses
         // Another session with the same store may have reported the change already. Services recorded since then are
         // for this network.
-        if said.network.changes(to: addresses) { said.networkChanged(at: Self.today) }
+        if advertised.network.changes(to: addresses) { advertised.networkChanged(at: Self.today) }
     }
 
     /// Seconds since 1970.
