@@ -7,31 +7,26 @@ internal import LoadingTransport
 extension ConnectionPool {
     /// The endpoint for HTTP/3 with an origin; nil if HTTP/3 is not tried.
     func http3Service(of key: ConnectionKey, isAssumed: Bool) -> AlternativeService? {
-        guard maySpeakHTTP3(key) else { return nil }
-        return permitted(
-            http3Services.service(of: key.place, isAssumed: isAssumed, isWatched: routes != nil, at: loop.now),
-            for: key)
+        permitted(for: key) {
+            http3Services.service(of: key.place, isAssumed: isAssumed, isWatched: routes != nil, at: loop.now)
+        }
     }
 
     /// An endpoint that QUIC did not reach recently, for an origin that TCP does not reach either.
     func failedHTTP3Service(of key: ConnectionKey, isAssumed: Bool) -> AlternativeService? {
-        guard maySpeakHTTP3(key) else { return nil }
-        return permitted(
-            http3Services.failedService(of: key.place, isAssumed: isAssumed, at: loop.now), for: key)
+        permitted(for: key) { http3Services.failedService(of: key.place, isAssumed: isAssumed, at: loop.now) }
     }
 
-    /// An alternative that a server at another place has named would be looked for where DNS leads.
-    private func permitted(_ service: AlternativeService?, for key: ConnectionKey) -> AlternativeService? {
-        if destinations.replaces(key.place), let named = service?.hostPort(for: key.place), named != key.place {
-            return nil
-        }
-        return service
-    }
-
-    /// The same, from HTTPS records.
+    /// The endpoint that HTTPS records name.
     func http3Service(of key: ConnectionKey, among found: HTTPSRecordSet) -> AlternativeService? {
-        guard maySpeakHTTP3(key) else { return nil }
-        return http3Services.service(of: key.place, among: found.records, at: loop.now)
+        permitted(for: key) { http3Services.service(of: key.place, among: found.records, at: loop.now) }
+    }
+
+    private func permitted(for key: ConnectionKey, _ find: () -> AlternativeService?) -> AlternativeService? {
+        guard maySpeakHTTP3(key), let service = find() else { return nil }
+        // An alternative that a server at another place has named would be looked for where DNS leads.
+        if destinations.replaces(key.place), service.hostPort(for: key.place) != key.place { return nil }
+        return service
     }
 
     /// Whether the HTTPS record of an origin is worth a query. If QUIC does not reach the origin itself, it is unlikely
