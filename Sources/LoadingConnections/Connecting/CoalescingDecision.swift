@@ -1,5 +1,4 @@
 internal import LoadingEvents
-internal import LoadingSemantics
 internal import LoadingTransport
 
 /// Decides whether a connection to another origin may also carry the requests of this origin (CONN-3). Its certificate

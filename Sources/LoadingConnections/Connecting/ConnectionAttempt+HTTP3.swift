@@ -1,4 +1,3 @@
-internal import LoadingEvents
 internal import LoadingSemantics
 internal import LoadingTransport
 

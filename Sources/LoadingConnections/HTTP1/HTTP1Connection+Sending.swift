@@ -1,6 +1,5 @@
 internal import FoundationEssentials
 internal import Glibc
-internal import LoadingProtocols
 internal import LoadingSemantics
 internal import LoadingTransport
 

@@ -1,6 +1,5 @@
 internal import LoadingEvents
 internal import LoadingProtocols
-internal import LoadingSemantics
 
 /// Early data (RFC 8446 §2.3): a request is sent with the first packets of a resumed session. Its response is kept here
 /// until the handshake is complete, the server is trusted, and the connection is used for an equal request. A different

@@ -1,4 +1,3 @@
-internal import LoadingProtocols
 internal import LoadingSemantics
 internal import LoadingTransport
 

@@ -1,4 +1,3 @@
-internal import Glibc
 internal import LoadingProtocols
 internal import LoadingSemantics
 internal import LoadingTransport

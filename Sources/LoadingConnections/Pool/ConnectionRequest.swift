@@ -1,5 +1,4 @@
 package import LoadingEvents
-internal import LoadingSemantics
 
 /// One load's request for a connection. Confined to the pool's loop.
 package final class ConnectionRequest {

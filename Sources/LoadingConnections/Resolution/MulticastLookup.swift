@@ -1,5 +1,4 @@
 internal import Glibc
-internal import LoadingEvents
 internal import LoadingSemantics
 package import LoadingTransport
 
