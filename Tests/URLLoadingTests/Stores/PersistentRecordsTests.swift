@@ -25,7 +25,7 @@ import Testing
     private typealias Store = ScriptedRecordStore<HSTSRecord>
 
     private func records(over recordStore: Store) -> Records {
-        Records(Hosts(), checkInterval: 0, unlessEmpty: { true }, recordStore: { recordStore })
+        Hosts().records(checkInterval: 0, unlessEmpty: { true }, recordStore: { recordStore })
     }
 
     private func hosts(_ records: Records) -> [String] { records.read { $0.persistent(at: 0).map(\.host) } }
@@ -208,8 +208,7 @@ import Testing
     // COOK-17: the caller may be a loop
     @Test("reads do not check for a file where there was none") func looks() async throws {
         let looks = EventRecorder<Bool>()
-        let records = Records(
-            Hosts(),
+        let records = Hosts().records(
             unlessEmpty: {
                 looks.record(Thread.current.threadDictionary["asks"] != nil)
                 return looks.count > 1
