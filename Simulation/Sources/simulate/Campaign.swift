@@ -3,10 +3,10 @@ import Foundation
 /// What the program is asked for.
 enum Campaign {
     static let usage = """
-        usage: simulate --seeds FIRST...LAST [--proven] [--once | --twice]
-                                                run these worlds, and one in eight twice; none, or each
-               simulate --seconds N [--proven]  run new worlds for so long
-               simulate --weeks FIRST...LAST [--once | --twice]
+        usage: simulate --seeds FIRST...LAST [--proven] [--once | --sampled]
+                                                run these worlds, each twice; once, or one in eight twice
+               simulate --seconds N [--proven]  run new worlds for so long, and one in eight twice
+               simulate --weeks FIRST...LAST [--once | --sampled]
                                                 the same, and each has a background session for days
                simulate --seed N [--order K] [--only PARTS] [--week | --proven] [--trace]
                                                 run one, and show what happens in it

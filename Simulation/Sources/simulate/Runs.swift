@@ -4,11 +4,11 @@ import Foundation
 /// Runs worlds, one at a time on each processor.
 final class Runs: @unchecked Sendable {
     /// Which worlds are run again, to see that both runs are equal. That they are is a quality of the simulation more
-    /// than of the library, so a campaign asks it of some, and has more worlds in the same time.
+    /// than of the library, so a campaign may ask it of some, and has more worlds in the same time.
     enum Repetition: String {
         case once = "--once"
-        case sampled = ""
-        case twice = "--twice"
+        case sampled = "--sampled"
+        case twice = ""
 
         /// Nil if it is something else.
         init?(_ arguments: ArraySlice<String>) {
