@@ -156,6 +156,8 @@ final class AddressRace<Candidate: AnyObject & SendableMetatype>: LoopTimerTarge
     }
 
     private func resolveAgain() {
+        // The next request asks anew too, if this one ends before its answers are there.
+        resolver.forget(place.host)
         resolvedCount = 0
         tickets = []
         resolve()

@@ -1,3 +1,4 @@
+internal import CLoadingLinux
 internal import Glibc
 internal import LoadingEvents
 internal import LoadingSemantics
