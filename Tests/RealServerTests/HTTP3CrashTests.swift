@@ -3,7 +3,7 @@ import TestSupport
 import Testing
 import URLLoading
 
-/// HTTP/3 servers that become silent during responses, permanently or temporarily.
+/// HTTP/3 servers that become silent during responses, permanently or temporarily, and clients that are not heard.
 @Suite(.needsHTTP3, .needs(.caddy), .timeLimit(.minutes(2))) struct HTTP3CrashTests {
     private static let count = 16
 
@@ -69,6 +69,52 @@ import URLLoading
             let ends = try await group.reduce(into: []) { $0.append($1) }
             return (ends, (ContinuousClock.now - start) / .seconds(1))
         }
+    }
+
+    // CONN-10: not only the answer shows that a server is alive, but whatever comes from it
+    @Test("a PING is lost, and the response goes on") func lostPing() async throws {
+        let isSilent = Signal("the silence before the PING")
+        var options = ScriptedServer.Options()
+        options.deadline = .seconds(60)
+        let origin = try ScriptedServer(options) { connection in
+            _ = try connection.readRequest()
+            try connection.send("HTTP/1.1 200 OK\r\nContent-Length: 15\r\n\r\n")
+            try connection.send("b")
+            try connection.wait(for: isSilent)
+            // The client has sent its PING after that, and at the end the time for the answer is over.
+            sleep(2)
+            for _ in 0..<14 {
+                sleep(1)
+                try connection.send(".")
+            }
+            try connection.waitForClose()
+        }
+        defer { origin.stop() }
+        let server = try caddy(before: origin)
+        defer { server.stop() }
+        let relay = try DatagramRelay(to: try #require(server.secureURL("/").port))
+        defer { relay.stop() }
+        relay.release()
+        let configuration = URLSessionConfiguration.ephemeral
+        configuration.timeoutIntervalForRequest = 60
+        let session = URLSession(configuration: configuration)
+        defer { session.invalidateAndCancel() }
+        var request = URLRequest(url: try #require(URL(string: "https://localhost:\(relay.port)/")))
+        request.assumesHTTP3Capable = true
+        let (bytes, _) = try await session.bytes(for: request)
+        var text: [UInt8] = []
+        for try await byte in bytes {
+            text.append(byte)
+            if text.count == 1 {
+                // The server has its acknowledgements, and the client sends its PING after three seconds.
+                try await Task.sleep(for: .seconds(2))
+                relay.hold()
+                isSilent.fire()
+            }
+            if text.count == 14 { relay.release() }
+        }
+        #expect(String(decoding: text, as: UTF8.self) == "b..............")
+        #expect(relay.clientCount == 1)
     }
 
     // CONN-10, CONN-15: a crash is found out three and ten seconds later, and a server that is slow is waited for

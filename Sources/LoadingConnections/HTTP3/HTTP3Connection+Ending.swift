@@ -24,10 +24,8 @@ extension HTTP3Connection {
     private func verifyLimit() {
         guard limitPing == nil else { return }
         limitPing = .sent
-        session.ping()
         let limits = pool.loop.limits
-        let timeout = isIdle ? limits.http3PingTimeout : limits.http3StreamPingTimeout
-        pool.loop.arm(answerTimer, at: pool.loop.now + timeout, for: self)
+        ping(timeout: isIdle ? limits.http3PingTimeout : limits.http3StreamPingTimeout)
         planTurn()
     }
 

@@ -16,12 +16,25 @@ extension HTTP3Connection {
         if isIdle { return }
         let end = lastHeard + pool.loop.limits.http3StreamSilence
         if pool.loop.now >= end, !hasLostLocalAddress, !answerTimer.isArmed {
-            session.ping()
-            pool.loop.arm(answerTimer, at: pool.loop.now + pool.loop.limits.http3StreamPingTimeout, for: self)
+            ping(timeout: pool.loop.limits.http3StreamPingTimeout)
             planTurn()
         }
         let next = end > pool.loop.now ? end : pool.loop.now + pool.loop.limits.http3StreamSilence
         pool.loop.arm(silenceTimer, at: next, for: self)
+    }
+
+    /// Sends a PING. The server has to answer in time, or the connection is lost.
+    func ping(timeout: Int64) {
+        session.ping()
+        pingTime = pool.loop.now
+        pool.loop.arm(answerTimer, at: pingTime + timeout, for: self)
+    }
+
+    /// A server that has sent anything since the PING is alive: the PING was lost, or its answer.
+    private func answerTimedOut() {
+        guard !isIdle, lastHeard > pingTime else { return lose(.networkConnectionLost(ETIMEDOUT)) }
+        ping(timeout: pool.loop.limits.http3StreamPingTimeout)
+        planTurn()
     }
 
     /// Whether the server may forget the connection before a request arrives, because its idle timeout is almost over
@@ -45,7 +58,7 @@ extension HTTP3Connection {
                 do throws(HTTP3Error) { try session.handleDeadline(at: pool.loop.now) } catch { giveUp(error) }
             }
         }
-        if timer === answerTimer { return lose(.networkConnectionLost(ETIMEDOUT)) }
+        if timer === answerTimer { return answerTimedOut() }
         if timer === streamCreditTimer { return streamCreditTimedOut() }
         if timer === silenceTimer { return lookForSilence() }
         if isIdleTimeOver() { retire() }

@@ -63,6 +63,8 @@ final class HTTP3Connection: MultiplexedConnectionState, MultiplexedConnection, 
     let generation: Int
     let sessionTimer = LoopTimer()
     let streamCreditTimer = LoopTimer()
+    /// When the last PING was sent.
+    var pingTime: Int64 = 0
     /// Armed while streams are open. Schedules the next check for received datagrams.
     let silenceTimer = LoopTimer()
 
@@ -156,10 +158,8 @@ final class HTTP3Connection: MultiplexedConnectionState, MultiplexedConnection, 
             return nil
         }
         if pool.loop.now - lastHeard > pool.loop.limits.http3PingSilence, !answerTimer.isArmed {
-            session.ping()
-            let loop = pool.loop
-            let timeout = isIdle ? loop.limits.http3PingTimeout : loop.limits.http3StreamPingTimeout
-            loop.arm(answerTimer, at: loop.now + timeout, for: self)
+            let limits = pool.loop.limits
+            ping(timeout: isIdle ? limits.http3PingTimeout : limits.http3StreamPingTimeout)
         }
         return reserveStream(for: origin)
     }
