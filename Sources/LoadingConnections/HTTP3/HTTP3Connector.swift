@@ -212,7 +212,12 @@ final class HTTP3Connector {
         hasAskedForIdentity = true
         let challenge = ChallengePresenter(to: attempt, about: primaryOrigin.key, on: pool.loop)
         identityChallenge = challenge
-        challenge.present(.clientCertificate(request)) { [weak self] in self?.apply($0) }
+        let isPresented = challenge.present(.clientCertificate(request)) { [weak self] in
+            self?.ask(request)
+        } answer: { [weak self] in
+            self?.apply($0)
+        }
+        if !isPresented { begin() }
     }
 
     private func apply(_ answer: ConnectionChallenge.Answer) {

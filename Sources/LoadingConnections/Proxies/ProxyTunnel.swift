@@ -201,20 +201,26 @@ final class ProxyTunnel: ByteStreamOwner {
 
     private func ask() {
         guard let challenge else { return end(.failed(.tunnelLost)) }
+        // A different authorizer does not continue the authentication of the previous one.
+        let authorizer = challengeDelegate?.proxyAuthorizer
+        if authorizer !== self.authorizer { isSpent = true }
+        self.authorizer = authorizer
         let about = TunnelChallenge(
             head: challenge, proxy: proxy, destination: destination, stream: stream)
-        challenges.present(.tunnel(about)) { [weak self] in self?.take($0) }
+        let isPresented = challenges.present(.tunnel(about)) { [weak self] in
+            self?.ask()
+        } answer: { [weak self] in
+            self?.take($0)
+        }
+        if isPresented { return }
+        end(.failed(.tunnelRefused(status: challenge.status)))
     }
 
     private func take(_ answer: ConnectionChallenge.Answer) {
         guard outcome != nil else { return }
-        let authorizer = challengeDelegate?.proxyAuthorizer
         guard case .authorization(let value, let isBound) = answer, let authorizer else {
             return end(.failed(.tunnelRefused(status: 407)))
         }
-        // A different authorizer does not continue the authentication of the previous one.
-        if authorizer !== self.authorizer { isSpent = true }
-        self.authorizer = authorizer
         // The proxy may have closed the connection without an event on the loop yet.
         if isSpent || !stream.isSilent {
             // A proxy that closes between two steps of an authentication exchange rejects it.

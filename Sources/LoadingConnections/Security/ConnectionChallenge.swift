@@ -76,21 +76,25 @@ final class ChallengePresenter {
 
     var isOpen: Bool { challenge != nil }
 
-    /// - Parameter answer: Called once, unless the challenge is withdrawn. If the delegate does not handle the challenge,
-    ///   the default applies, and this is called at once.
+    /// Returns false if the delegate does not handle the challenge: then the default applies.
+    ///
+    /// - Parameters:
+    ///   - again: Presents the same challenge to another delegate.
+    ///   - answer: Called once, not before this returns, unless the challenge is withdrawn.
     func present(
-        _ subject: ConnectionChallenge.Subject, answer: @escaping (ConnectionChallenge.Answer) -> Void
-    ) {
+        _ subject: ConnectionChallenge.Subject, again: @escaping () -> Void,
+        answer: @escaping (ConnectionChallenge.Answer) -> Void
+    ) -> Bool {
         let challenge = ConnectionChallenge(subject, of: key) { [weak self] in
             self?.close()
             self?.delegate?.handshakeContinues()
             answer($0)
         }
         self.challenge = challenge
-        presentAgain = { [weak self] in self?.present(subject, answer: answer) }
-        if delegate?.handshakeReceived(challenge: challenge) == true { return }
+        presentAgain = again
+        if delegate?.handshakeReceived(challenge: challenge) == true { return true }
         withdraw()
-        answer(.defaultHandling)
+        return false
     }
 
     func delegateChanged() {

@@ -164,10 +164,21 @@ final class SecureHandshake: ByteStreamOwner {
     }
 
     private func ask(_ request: TLSIdentityRequest) {
-        trust.challenges.present(.clientCertificate(request)) { [weak self] answer in
-            let identity: TLSIdentity? = if case .identity(let identity) = answer { identity } else { nil }
-            self?.stream.tls?.provideIdentity(identity)
+        let isPresented = trust.challenges.present(.clientCertificate(request)) { [weak self] in
+            self?.ask(request)
             self?.proceed()
+        } answer: { [weak self] in
+            self?.apply($0)
+            self?.proceed()
+        }
+        if !isPresented { apply(.defaultHandling) }
+    }
+
+    private func apply(_ answer: ConnectionChallenge.Answer) {
+        if case .identity(let identity) = answer {
+            stream.tls?.provideIdentity(identity)
+        } else {
+            stream.tls?.provideIdentity(nil)
         }
     }
 

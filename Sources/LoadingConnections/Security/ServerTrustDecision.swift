@@ -56,7 +56,7 @@ final class ServerTrustDecision {
         self.agreement = agreement
         self.wasEvaluated = wasEvaluated
         self.outcome = outcome
-        challenges.present(.serverTrust(peer)) { [weak self] in self?.apply($0, about: peer) }
+        ask(about: peer)
     }
 
     func cancel() {
@@ -71,6 +71,15 @@ final class ServerTrustDecision {
 
     /// Whether the trust rests on the default evaluation, and not only on a delegate.
     var restsOnEvaluation: Bool { delegateTrust ?? true }
+
+    private func ask(about peer: TLSPeer) {
+        let isPresented = challenges.present(.serverTrust(peer)) { [weak self] in
+            self?.ask(about: peer)
+        } answer: { [weak self] in
+            self?.apply($0, about: peer)
+        }
+        if !isPresented { evaluateIfNeeded(peer) }
+    }
 
     private func apply(_ answer: ConnectionChallenge.Answer, about peer: TLSPeer) {
         switch answer {
