@@ -273,16 +273,14 @@ extension URLCache {
                     waitingStores.remove([key])
                     memory.remove(key.text)
                 }
-                if let loaded, let stored = memory.response(for: key.text)?.recordedFacts,
-                    loaded.isOutdated(by: stored)
-                {
-                    isOutdated = true
-                }
+                // One that waits for the disk would be overtaken by this one.
+                let stored = memory.response(for: key.text) ?? waitingStores.response(for: key)
+                if let loaded, let facts = stored?.recordedFacts, loaded.isOutdated(by: facts) { isOutdated = true }
             }
             if isOutdated { return }
             changes.note(stored: key)
             if tiers.contains(.disk), diskLimit > 0 {
-                number = waitingStores.add(key, at: now)
+                number = waitingStores.add(key, response, at: now)
             } else {
                 waitingStores.remove([key])
             }

@@ -10,6 +10,7 @@ final class WaitingStores: @unchecked Sendable {
     private struct Store {
         var number: UInt64
         var time: Date
+        var response: CachedURLResponse
     }
 
     private let lock = Lock()
@@ -17,14 +18,18 @@ final class WaitingStores: @unchecked Sendable {
     private var stores: [String: Store] = [:]
     private var lastNumber: UInt64 = 0
 
-    /// Notes the store of a response, at its change in memory. `take` follows.
-    func add(_ key: CacheKey, at time: Date) -> UInt64 {
+    /// Notes the store of a response, at its change in memory. `take` follows, and the caller keeps the response until
+    /// then: no program's code runs with the lock held.
+    func add(_ key: CacheKey, _ response: CachedURLResponse, at time: Date) -> UInt64 {
         lock.withLock {
             lastNumber &+= 1
-            stores[key.text] = Store(number: lastNumber, time: time)
+            stores[key.text] = Store(number: lastNumber, time: time, response: response)
             return lastNumber
         }
     }
+
+    /// What will be stored for a key, if nothing else happens.
+    func response(for key: CacheKey) -> CachedURLResponse? { lock.withLock { stores[key.text]?.response } }
 
     /// Ends the wait. Returns false if the key was changed since.
     func take(_ number: UInt64, of key: CacheKey) -> Bool {

@@ -53,6 +53,24 @@ import Testing
         return goOn
     }
 
+    // CACHE-10, CACHE-25: by its date; its load began before the other one was stored
+    @Test("an older response does not replace a newer one that waits for the disk", arguments: [false, true])
+    func overlapping(isNewer: Bool) async throws {
+        let cache = URLCache(memoryCapacity: 0, diskCapacity: 8 << 20, directory: directory.file("cache"))
+        let goOn = try await stop(cache)
+        let url = try #require(URL(string: "https://example.org/"))
+        let count = cache.changeCount
+        try store("/", "stored", fields: ["Date": HTTPDate.text(2000)], in: cache)
+        let response = try #require(
+            HTTPURLResponse(
+                url: url, statusCode: 200, httpVersion: nil,
+                headerFields: ["Date": HTTPDate.text(isNewer ? 3000 : 1000)]))
+        let loaded = CachedURLResponse(response: response, data: Data("loaded".utf8)).noting(URLRequest(url: url))
+        cache.store(loaded, for: CacheKey(address: "https://example.org/", partition: nil), loadedSince: count)
+        goOn.fire()
+        #expect(try body("/", in: cache) == (isNewer ? "loaded" : "stored"))
+    }
+
     // CACHE-24
     @Test(
         "what waits for the disk is bounded; what is beyond that is in memory alone, and takes along what was there",

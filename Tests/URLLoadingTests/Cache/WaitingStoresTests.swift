@@ -23,10 +23,13 @@ import Testing
     private func stored(after change: (WaitingStores, CacheKey) -> Void) throws -> String? {
         let disk = ResponseDisk(in: StorageDirectory(path: directory.file("cache").path), capacity: 1 << 20)
         let (stores, cache) = (WaitingStores(), URLCache(memoryCapacity: 0, diskCapacity: 0))
-        let numbers = (1...3).map { stores.add(key, at: Date(timeIntervalSince1970: Double($0))) }
+        let responses = try (1...3).map { try response("\($0)") }
+        let numbers = responses.enumerated().map {
+            stores.add(key, $0.element, at: Date(timeIntervalSince1970: Double($0.offset + 1)))
+        }
         change(stores, key)
-        for number in numbers.reversed() {
-            disk.store(try response("\(number)"), for: key, at: Date(), nil, as: number, of: stores, for: cache)
+        for (number, response) in zip(numbers, responses).reversed() {
+            disk.store(response, for: key, at: Date(), nil, as: number, of: stores, for: cache)
         }
         let found = disk.find(key).map { String(decoding: $0.data, as: UTF8.self) }
         // None waits any more.
