@@ -14,6 +14,8 @@ internal import LoadingTransport
 final class ConnectionAttempt: ConnectionChallengeDelegate {
     let primaryOrigin: OriginConnections
     let isUpgrade: Bool
+    /// Its number among the attempts and connections of the origin.
+    var number = 0
     private(set) var request: ConnectionRequest?
     /// Whether requests of others wait for it, or have waited.
     var isShared = false

@@ -22,6 +22,8 @@ package final class HTTP1Connection: HTTPExchangeStream, ByteStreamOwner, LoopTi
 
     // Maintained by the pool.
     @exclusivity(unchecked) var isIdle = false
+    /// Its number among the attempts and connections of the origin.
+    var number = 0
     /// 0 if it has not been idle.
     @exclusivity(unchecked) var idleSince: Int64 = 0
     @exclusivity(unchecked) var idleDeadline: Int64 = 0

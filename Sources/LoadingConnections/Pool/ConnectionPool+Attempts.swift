@@ -168,7 +168,7 @@ extension ConnectionPool {
         }
         // A request that was lost on a reused connection gets a new one, as in `release`.
         if let next = origin.waiting.firstForReleased(), !next.acceptsReused, !mayStartAttempt(at: origin),
-            let idle = origin.idle.first
+            let idle = origin.oldestIdle
         {
             return discard(idle)
         }

@@ -169,7 +169,7 @@ extension ConnectionPool {
     /// that has been idle longest. Returns false if there is none.
     func closeOneIdle() -> Bool {
         if dropUnusedUpgrades() { return true }
-        let oldestOfEach = origins.values.lazy.compactMap(\.idle.first)
+        let oldestOfEach = origins.values.lazy.compactMap(\.oldestIdle)
         if let oldest = oldestOfEach.min(by: { $0.idleSince < $1.idleSince }) {
             discard(oldest)
             return true

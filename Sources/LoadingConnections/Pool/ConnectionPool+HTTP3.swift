@@ -55,7 +55,7 @@ extension ConnectionPool {
         // A held connection waits for a request that can be challenged. Only one challenge about a server is open at a
         // time.
         if let upgrade = origin.upgrade { return upgrade.held != nil && !origin.isAsking }
-        guard origin.attemptCount == 0, origin.shared != nil || !origin.idle.isEmpty || !mayStartAttempt(at: origin)
+        guard origin.attemptCount == 0, origin.shared != nil || origin.hasIdle || !mayStartAttempt(at: origin)
         else {
             return false
         }

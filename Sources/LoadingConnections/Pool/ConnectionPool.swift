@@ -139,7 +139,7 @@ package final class ConnectionPool {
         if !request.acceptsReused, let known = origins[request.key] {
             // Idle connections that are as old as the lost one make room for a new one. Closing the last of them may
             // discard the origin, so the origin is looked up afterwards.
-            for connection in known.idle { discard(connection) }
+            for connection in known.idleConnections { discard(connection) }
         }
         var origin = connections(to: request.key)
         if mayUpgrade(origin, isAssumed: request.assumesHTTP3), upgrade(origin, for: request) { return }
@@ -156,8 +156,7 @@ package final class ConnectionPool {
             }
         }
         // All requests in the queue may wait for new connections that are being made.
-        if request.acceptsReused, origin.hasWaitingRequests, !origin.idle.isEmpty,
-            origin.waiting.firstForReleased() == nil,
+        if request.acceptsReused, origin.hasWaitingRequests, origin.hasIdle, origin.waiting.firstForReleased() == nil,
             let connection = takeIdle(of: origin, isRepeatable: request.isRepeatable)
         {
             return hand(connection, of: origin, to: request, isReused: true, events: [])
@@ -195,7 +194,7 @@ package final class ConnectionPool {
         loop.checkConfinement(of: "A connection pool")
         generation += 1
         security.forgetResumptions()
-        for connection in origins.values.flatMap(\.idle) { discard(connection) }
+        for connection in origins.values.flatMap(\.idleConnections) { discard(connection) }
         for connection in origins.values.compactMap(\.shared) { connection.retire() }
         dropUnusedUpgrades()
     }
@@ -242,6 +241,8 @@ package final class ConnectionPool {
 
     func discardIfUnused(_ origin: OriginConnections) {
         guard origin.isUnused, origins[origin.key] === origin else { return }
+        // It may still have connections that closed while they were idle, and these retain it.
+        origin.closeAll()
         origins[origin.key] = nil
         if lastOrigin === origin { lastOrigin = nil }
     }

@@ -8,10 +8,15 @@ internal import LoadingSemantics
 final class OriginConnections {
     let key: ConnectionKey
     @exclusivity(unchecked) var waiting = ConnectionRequestQueue()
-    /// The most recently used one is last.
-    @exclusivity(unchecked) private(set) var idle: [HTTP1Connection] = []
-    @exclusivity(unchecked) private var attempts: [ConnectionAttempt] = []
-    private var connections: [HTTP1Connection] = []
+    /// The most recently used one is last. Connections that closed while idle stay until they are reached or outnumber
+    /// the others.
+    @exclusivity(unchecked) private var idle: [HTTP1Connection] = []
+    private var closedIdleCount = 0
+    /// By their numbers, as the connections are, so that the order of what is done with all does not follow from
+    /// addresses in memory: with fixed hashes, as in the simulation, it is the same in each run.
+    @exclusivity(unchecked) private var attempts: [Int: ConnectionAttempt] = .withRoom()
+    private var connections: [Int: HTTP1Connection] = .withRoom()
+    private var lastNumber = 0
     /// The connection that carries all new requests, if there is one.
     @exclusivity(unchecked) private(set) var shared: (any MultiplexedConnection)?
     /// Whether the server grants no stream to any request. A waiting request then does not wait for other requests
@@ -35,10 +40,10 @@ final class OriginConnections {
     var liveCount: Int { connections.count + attempts.count + (shared == nil ? 0 : 1) }
     var attemptCount: Int { attempts.count }
     /// Whether nothing arrives on any attempt, if there is one.
-    var areAttemptsSilent: Bool { attempts.allSatisfy(\.isSilent) }
+    var areAttemptsSilent: Bool { attempts.values.allSatisfy(\.isSilent) }
     var hasHTTP1: Bool { !connections.isEmpty }
     /// Whether a challenge of an attempt is open.
-    var isAsking: Bool { attempts.contains(where: \.isAsking) }
+    var isAsking: Bool { attempts.values.contains(where: \.isAsking) }
     /// Whether requests wait, which are served before new ones.
     var hasWaitingRequests: Bool { !waiting.isEmpty }
     var isUnused: Bool { liveCount == 0 && multiplexed.isEmpty && waiting.isEmpty && upgrade == nil }
@@ -46,7 +51,9 @@ final class OriginConnections {
     // MARK: Attempts
 
     func begin(_ attempt: ConnectionAttempt) {
-        if attempt.isUpgrade { upgrade = attempt } else { attempts.append(attempt) }
+        if attempt.isUpgrade { return upgrade = attempt }
+        attempt.number = nextNumber()
+        attempts[attempt.number] = attempt
     }
 
     func finish(_ attempt: ConnectionAttempt) {
@@ -56,8 +63,13 @@ final class OriginConnections {
             if let request = attempt.request { enqueue(request) }
             return
         }
-        attempts.removeAll { $0 === attempt }
+        attempts[attempt.number] = nil
         for request in sharing(attempt) { request.sharedAttempt = nil }
+    }
+
+    private func nextNumber() -> Int {
+        lastNumber &+= 1
+        return lastNumber
     }
 
     /// Puts a request that waited for an upgrade into the queue, by its time of arrival.
@@ -68,7 +80,7 @@ final class OriginConnections {
 
     /// Makes a request wait for the attempt of another request.
     func share(with request: ConnectionRequest) {
-        guard request.isWaiting, request.attempt == nil, let attempt = attempts.first else { return }
+        guard request.isWaiting, request.attempt == nil, let attempt = attempts.values.first else { return }
         request.sharedAttempt = attempt
         attempt.isShared = true
         request.delegate?.connectionIsBeingMade()
@@ -83,17 +95,25 @@ final class OriginConnections {
 
     // MARK: Connections
 
-    func adopt(_ connection: HTTP1Connection) { connections.append(connection) }
+    func adopt(_ connection: HTTP1Connection) {
+        connection.number = nextNumber()
+        connections[connection.number] = connection
+    }
 
     func forget(_ connection: HTTP1Connection) {
-        connections.removeAll { $0 === connection }
-        if connection.isIdle, let index = idle.firstIndex(where: { $0 === connection }) { idle.remove(at: index) }
+        connections[connection.number] = nil
+        guard connection.isIdle else { return }
+        closedIdleCount += 1
+        if closedIdleCount > 16, closedIdleCount * 2 > idle.count {
+            idle.removeAll { $0.isClosed }
+            closedIdleCount = 0
+        }
     }
 
     /// All open connections, and the QUIC connection that is held for the next request.
     var all: [any RoutedConnection] {
         let all: [any RoutedConnection] =
-            connections.filter { !$0.isClosed } + multiplexed.filter { !$0.isClosed }
+            connections.values.filter { !$0.isClosed } + multiplexed.filter { !$0.isClosed }
         if let held = upgrade?.held, !held.isClosed { return all + [held] }
         return all
     }
@@ -140,22 +160,36 @@ final class OriginConnections {
     }
 
     func takeIdle() -> HTTP1Connection? {
-        guard let connection = idle.popLast() else { return nil }
-        connection.isIdle = false
-        return connection
+        while let connection = idle.popLast() {
+            guard !connection.isClosed else {
+                closedIdleCount -= 1
+                continue
+            }
+            connection.isIdle = false
+            return connection
+        }
+        return nil
     }
 
+    var idleConnections: [HTTP1Connection] { idle.filter { !$0.isClosed } }
+
+    var hasIdle: Bool { idle.count > closedIdleCount }
+
+    /// The connection that has been idle longest.
+    var oldestIdle: HTTP1Connection? { idle.first { !$0.isClosed } }
+
     func closeAll() {
-        for attempt in attempts { attempt.cancel() }
-        for connection in connections { connection.close() }
+        for attempt in attempts.values { attempt.cancel() }
+        for connection in connections.values { connection.close() }
         for connection in multiplexed { connection.close() }
-        attempts = []
+        attempts = [:]
         upgrade?.cancel()
         upgrade = nil
-        connections = []
+        connections = [:]
         multiplexed = []
         shared = nil
         hasNoStreamCredit = false
         idle = []
+        closedIdleCount = 0
     }
 }
