@@ -192,17 +192,17 @@ int cll_set_mode_of_place(int place, mode_t mode) {
     return chmod(path, mode);
 }
 
-#if __GLIBC_PREREQ(2, 34)
-#define query res_nquery
-#else
-// The resolver is a library of its own, which is loaded with the first question so that programs start without it.
 static int query(res_state state, const char *name, int class, int type, unsigned char *answer, int capacity) {
+#if __GLIBC_PREREQ(2, 34)
+    return res_nquery(state, name, class, type, answer, capacity);
+#else
+    // The resolver is a library of its own, which is loaded with the first question so that programs start without it.
     void *library = dlopen("libresolv.so.2", RTLD_NOW | RTLD_LOCAL);
     __typeof__(res_nquery) *function = library == NULL ? NULL : (__typeof__(res_nquery) *)dlsym(library, "__res_nquery");
     state->res_h_errno = NO_RECOVERY;
     return function == NULL ? -1 : function(state, name, class, type, answer, capacity);
-}
 #endif
+}
 
 int cll_ask_name_servers(const char *name, int type, uint8_t *answer, int capacity, int seconds, int tries) {
     // Of this call alone, since others may be asking at the same time.

@@ -30,8 +30,6 @@ package final class ForkGuards: @unchecked Sendable {
     private let lock = Lock()
     /// In the order in which they were added.
     private var members: [Member] = []
-    /// The same, during a fork.
-    private var held: [Member] = []
 
     /// Nanoseconds. A thread may fork while it holds one of the locks, or locks may be taken in another order: neither
     /// must deadlock.
@@ -53,15 +51,13 @@ package final class ForkGuards: @unchecked Sendable {
     func hold() {
         lock.lock()
         Lock.isOrderChecked = false
-        held = members
         let deadline = cll_now() + Self.lockTimeout
-        for member in held { member.guarded.hold(until: deadline) }
+        for member in members { member.guarded.hold(until: deadline) }
     }
 
     func release(inChild: Bool) {
         var leftovers: [AnyObject] = []
-        for member in held.reversed() { leftovers += member.guarded.release(inChild: inChild) }
-        held = []
+        for member in members.reversed() { leftovers += member.guarded.release(inChild: inChild) }
         Lock.isOrderChecked = true
         lock.unlock()
         withExtendedLifetime(leftovers) {}

@@ -301,7 +301,8 @@ final class ConnectionAttempt: ConnectionChallengeDelegate {
 
     /// The name has these addresses; the pool may have a connection to one of them (CONN-3).
     private func found(_ addresses: [SocketAddress]) {
-        self.addresses += addresses
+        // The name may be resolved any number of times.
+        for address in addresses where !self.addresses.contains(address) { self.addresses.append(address) }
         guard !hasTriedCoalescing, http3 == nil,
             let connection = pool.candidate(for: primaryOrigin.key, at: addresses)
         else { return }

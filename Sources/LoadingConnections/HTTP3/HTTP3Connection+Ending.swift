@@ -24,8 +24,7 @@ extension HTTP3Connection {
     private func verifyLimit() {
         guard limitPing == nil else { return }
         limitPing = .sent
-        let limits = pool.loop.limits
-        ping(timeout: isIdle ? limits.http3PingTimeout : limits.http3StreamPingTimeout)
+        ping()
         planTurn()
     }
 

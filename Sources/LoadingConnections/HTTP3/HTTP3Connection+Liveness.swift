@@ -16,24 +16,27 @@ extension HTTP3Connection {
         if isIdle { return }
         let end = lastHeard + pool.loop.limits.http3StreamSilence
         if pool.loop.now >= end, !hasLostLocalAddress, !answerTimer.isArmed {
-            ping(timeout: pool.loop.limits.http3StreamPingTimeout)
+            ping()
             planTurn()
         }
         let next = end > pool.loop.now ? end : pool.loop.now + pool.loop.limits.http3StreamSilence
         pool.loop.arm(silenceTimer, at: next, for: self)
     }
 
-    /// Sends a PING. The server has to answer in time, or the connection is lost.
-    func ping(timeout: Int64) {
+    /// Sends a PING. The server has to answer in time, or the connection is lost; while responses are awaited, the time
+    /// is longer.
+    func ping() {
         session.ping()
         pingTime = pool.loop.now
+        let limits = pool.loop.limits
+        let timeout = isIdle ? limits.http3PingTimeout : limits.http3StreamPingTimeout
         pool.loop.arm(answerTimer, at: pingTime + timeout, for: self)
     }
 
     /// A server that has sent anything since the PING is alive: the PING was lost, or its answer.
     private func answerTimedOut() {
         guard !isIdle, lastHeard > pingTime else { return lose(.networkConnectionLost(ETIMEDOUT)) }
-        ping(timeout: pool.loop.limits.http3StreamPingTimeout)
+        ping()
         planTurn()
     }
 

@@ -157,10 +157,7 @@ final class HTTP3Connection: MultiplexedConnectionState, MultiplexedConnection, 
             }
             return nil
         }
-        if pool.loop.now - lastHeard > pool.loop.limits.http3PingSilence, !answerTimer.isArmed {
-            let limits = pool.loop.limits
-            ping(timeout: isIdle ? limits.http3PingTimeout : limits.http3StreamPingTimeout)
-        }
+        if pool.loop.now - lastHeard > pool.loop.limits.http3PingSilence, !answerTimer.isArmed { ping() }
         return reserveStream(for: origin)
     }
 

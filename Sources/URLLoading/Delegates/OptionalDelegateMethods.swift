@@ -19,7 +19,7 @@ public struct OptionalBackgroundEventsMethod: Sendable {
 
     init(_ delegate: any URLSessionDelegate) { self.delegate = DelegateReference(delegate) }
 
-    /// Calls the method. Nil if the delegate does not implement it.
+    /// Calls the method. Nil if the delegate lacks it.
     @discardableResult
     public func callAsFunction(forBackgroundURLSession session: URLSession) -> Void? {
         delegate.urlSessionDidFinishEvents(forBackgroundURLSession: session) ? () : nil
@@ -37,13 +37,13 @@ public struct OptionalDelegateMethods: Sendable {
 }
 
 extension OptionalDelegateMethods {
-    /// Calls the method of `URLSessionDelegate`. Nil if it is not implemented.
+    /// Calls the method of `URLSessionDelegate`. Nil if the delegate lacks it.
     @discardableResult
     public func callAsFunction(_ session: URLSession, didBecomeInvalidWithError error: (any Error)?) -> Void? {
         delegate.urlSession(session, didBecomeInvalidWithError: error) ? () : nil
     }
 
-    /// Calls the method of `URLSessionDelegate`. Nil if it is not implemented.
+    /// Calls the method of `URLSessionDelegate`. Nil if the delegate lacks it.
     @preconcurrency @discardableResult
     public func callAsFunction(
         _ session: URLSession, didReceive challenge: URLAuthenticationChallenge,
@@ -63,13 +63,13 @@ extension OptionalDelegateMethods {
 }
 
 extension OptionalDelegateMethods {
-    /// Calls the method of `URLSessionTaskDelegate`. Nil if it is not implemented.
+    /// Calls the method of `URLSessionTaskDelegate`. Nil if the delegate lacks it.
     @discardableResult
     public func callAsFunction(_ session: URLSession, didCreateTask task: URLSessionTask) -> Void? {
         delegate.urlSession(session, didCreateTask: task) ? () : nil
     }
 
-    /// Calls the method of `URLSessionTaskDelegate`. Nil if it is not implemented.
+    /// Calls the method of `URLSessionTaskDelegate`. Nil if the delegate lacks it.
     @preconcurrency @discardableResult
     public func callAsFunction(
         _ session: URLSession, task: URLSessionTask, willBeginDelayedRequest request: URLRequest,
@@ -78,13 +78,13 @@ extension OptionalDelegateMethods {
         delegate.urlSession(session, task: task, willBeginDelayedRequest: request, reply: completionHandler) ? () : nil
     }
 
-    /// Calls the method of `URLSessionTaskDelegate`. Nil if it is not implemented.
+    /// Calls the method of `URLSessionTaskDelegate`. Nil if the delegate lacks it.
     @discardableResult
     public func callAsFunction(_ session: URLSession, taskIsWaitingForConnectivity task: URLSessionTask) -> Void? {
         delegate.urlSession(session, taskIsWaitingForConnectivity: task) ? () : nil
     }
 
-    /// Calls the method of `URLSessionTaskDelegate`. Nil if it is not implemented.
+    /// Calls the method of `URLSessionTaskDelegate`. Nil if the delegate lacks it.
     @preconcurrency @discardableResult
     public func callAsFunction(
         _ session: URLSession, task: URLSessionTask, willPerformHTTPRedirection response: HTTPURLResponse,
@@ -106,7 +106,7 @@ extension OptionalDelegateMethods {
         }
     }
 
-    /// Calls the method of `URLSessionTaskDelegate`. Nil if it is not implemented.
+    /// Calls the method of `URLSessionTaskDelegate`. Nil if the delegate lacks it.
     @preconcurrency @discardableResult
     public func callAsFunction(
         _ session: URLSession, task: URLSessionTask, didReceive challenge: URLAuthenticationChallenge,
@@ -124,7 +124,7 @@ extension OptionalDelegateMethods {
         }
     }
 
-    /// Calls the method of `URLSessionTaskDelegate`. Nil if it is not implemented.
+    /// Calls the method of `URLSessionTaskDelegate`. Nil if the delegate lacks it.
     @preconcurrency @discardableResult
     public func callAsFunction(
         _ session: URLSession, task: URLSessionTask,
@@ -133,7 +133,7 @@ extension OptionalDelegateMethods {
         delegate.urlSession(session, needNewBodyStreamForTask: task, reply: completionHandler) ? () : nil
     }
 
-    /// Calls the method of `URLSessionTaskDelegate`. Nil if it is not implemented.
+    /// Calls the method of `URLSessionTaskDelegate`. Nil if the delegate lacks it.
     @preconcurrency @discardableResult
     public func callAsFunction(
         _ session: URLSession, task: URLSessionTask, needNewBodyStreamFrom offset: Int64,
@@ -142,7 +142,7 @@ extension OptionalDelegateMethods {
         delegate.urlSession(session, needNewBodyStreamForTask: task, from: offset, reply: completionHandler) ? () : nil
     }
 
-    /// Calls the method of `URLSessionTaskDelegate`. Nil if it is not implemented.
+    /// Calls the method of `URLSessionTaskDelegate`. Nil if the delegate lacks it.
     @discardableResult
     public func callAsFunction(
         _ session: URLSession, task: URLSessionTask, didSendBodyData bytesSent: Int64, totalBytesSent: Int64,
@@ -153,7 +153,7 @@ extension OptionalDelegateMethods {
             totalBytesExpectedToSend: totalBytesExpectedToSend) ? () : nil
     }
 
-    /// Calls the method of `URLSessionTaskDelegate`. Nil if it is not implemented.
+    /// Calls the method of `URLSessionTaskDelegate`. Nil if the delegate lacks it.
     @discardableResult
     public func callAsFunction(
         _ session: URLSession, task: URLSessionTask, didReceiveInformationalResponse response: HTTPURLResponse
@@ -161,7 +161,7 @@ extension OptionalDelegateMethods {
         delegate.urlSession(session, task: task, didReceiveInformationalResponse: response) ? () : nil
     }
 
-    /// Calls the method of `URLSessionTaskDelegate`. Nil if it is not implemented.
+    /// Calls the method of `URLSessionTaskDelegate`. Nil if the delegate lacks it.
     @discardableResult
     public func callAsFunction(
         _ session: URLSession, task: URLSessionTask, didFinishCollecting metrics: URLSessionTaskMetrics
@@ -169,7 +169,7 @@ extension OptionalDelegateMethods {
         delegate.urlSession(session, task: task, didFinishCollecting: metrics) ? () : nil
     }
 
-    /// Calls the method of `URLSessionTaskDelegate`. Nil if it is not implemented.
+    /// Calls the method of `URLSessionTaskDelegate`. Nil if the delegate lacks it.
     @discardableResult
     public func callAsFunction(
         _ session: URLSession, task: URLSessionTask, didCompleteWithError error: (any Error)?
@@ -179,7 +179,7 @@ extension OptionalDelegateMethods {
 }
 
 extension OptionalDelegateMethods {
-    /// Calls the method of `URLSessionDataDelegate`. Nil if it is not implemented.
+    /// Calls the method of `URLSessionDataDelegate`. Nil if the delegate lacks it.
     @preconcurrency @discardableResult
     public func callAsFunction(
         _ session: URLSession, dataTask: URLSessionDataTask, didReceive response: URLResponse,
@@ -195,7 +195,7 @@ extension OptionalDelegateMethods {
         await answer { delegate.urlSession(session, dataTask: dataTask, didReceive: response, reply: $0) }
     }
 
-    /// Calls the method of `URLSessionDataDelegate`. Nil if it is not implemented.
+    /// Calls the method of `URLSessionDataDelegate`. Nil if the delegate lacks it.
     @discardableResult
     public func callAsFunction(
         _ session: URLSession, dataTask: URLSessionDataTask, didBecome downloadTask: URLSessionDownloadTask
@@ -203,7 +203,7 @@ extension OptionalDelegateMethods {
         delegate.urlSession(session, dataTask: dataTask, didBecome: downloadTask) ? () : nil
     }
 
-    /// Calls the method of `URLSessionDataDelegate`. Nil if it is not implemented.
+    /// Calls the method of `URLSessionDataDelegate`. Nil if the delegate lacks it.
     @discardableResult
     public func callAsFunction(
         _ session: URLSession, dataTask: URLSessionDataTask, didBecome streamTask: URLSessionStreamTask
@@ -211,13 +211,13 @@ extension OptionalDelegateMethods {
         delegate.urlSession(session, dataTask: dataTask, didBecome: streamTask) ? () : nil
     }
 
-    /// Calls the method of `URLSessionDataDelegate`. Nil if it is not implemented.
+    /// Calls the method of `URLSessionDataDelegate`. Nil if the delegate lacks it.
     @discardableResult
     public func callAsFunction(_ session: URLSession, dataTask: URLSessionDataTask, didReceive data: Data) -> Void? {
         delegate.urlSession(session, dataTask: dataTask, didReceive: data) ? () : nil
     }
 
-    /// Calls the method of `URLSessionDataDelegate`. Nil if it is not implemented.
+    /// Calls the method of `URLSessionDataDelegate`. Nil if the delegate lacks it.
     @preconcurrency @discardableResult
     public func callAsFunction(
         _ session: URLSession, dataTask: URLSessionDataTask, willCacheResponse proposedResponse: CachedURLResponse,
@@ -238,7 +238,7 @@ extension OptionalDelegateMethods {
 }
 
 extension OptionalDelegateMethods {
-    /// Calls the method of `URLSessionDownloadDelegate`. Nil if it is not implemented.
+    /// Calls the method of `URLSessionDownloadDelegate`. Nil if the delegate lacks it.
     @discardableResult
     public func callAsFunction(
         _ session: URLSession, downloadTask: URLSessionDownloadTask, didWriteData bytesWritten: Int64,
@@ -249,7 +249,7 @@ extension OptionalDelegateMethods {
             totalBytesExpectedToWrite: totalBytesExpectedToWrite) ? () : nil
     }
 
-    /// Calls the method of `URLSessionDownloadDelegate`. Nil if it is not implemented.
+    /// Calls the method of `URLSessionDownloadDelegate`. Nil if the delegate lacks it.
     @discardableResult
     public func callAsFunction(
         _ session: URLSession, downloadTask: URLSessionDownloadTask, didResumeAtOffset fileOffset: Int64,
@@ -262,19 +262,19 @@ extension OptionalDelegateMethods {
 }
 
 extension OptionalDelegateMethods {
-    /// Calls the method of `URLSessionStreamDelegate`. Nil if it is not implemented.
+    /// Calls the method of `URLSessionStreamDelegate`. Nil if the delegate lacks it.
     @discardableResult
     public func callAsFunction(_ session: URLSession, readClosedFor streamTask: URLSessionStreamTask) -> Void? {
         delegate.urlSession(session, readClosedFor: streamTask) ? () : nil
     }
 
-    /// Calls the method of `URLSessionStreamDelegate`. Nil if it is not implemented.
+    /// Calls the method of `URLSessionStreamDelegate`. Nil if the delegate lacks it.
     @discardableResult
     public func callAsFunction(_ session: URLSession, writeClosedFor streamTask: URLSessionStreamTask) -> Void? {
         delegate.urlSession(session, writeClosedFor: streamTask) ? () : nil
     }
 
-    /// Calls the method of `URLSessionStreamDelegate`. Nil if it is not implemented.
+    /// Calls the method of `URLSessionStreamDelegate`. Nil if the delegate lacks it.
     @discardableResult
     public func callAsFunction(
         _ session: URLSession, betterRouteDiscoveredFor streamTask: URLSessionStreamTask
@@ -282,7 +282,7 @@ extension OptionalDelegateMethods {
         delegate.urlSession(session, betterRouteDiscoveredFor: streamTask) ? () : nil
     }
 
-    /// Calls the method of `URLSessionStreamDelegate`. Nil if it is not implemented.
+    /// Calls the method of `URLSessionStreamDelegate`. Nil if the delegate lacks it.
     @discardableResult
     public func callAsFunction(
         _ session: URLSession, streamTask: URLSessionStreamTask, didBecome inputStream: InputStream,
@@ -294,7 +294,7 @@ extension OptionalDelegateMethods {
 }
 
 extension OptionalDelegateMethods {
-    /// Calls the method of `URLSessionWebSocketDelegate`. Nil if it is not implemented.
+    /// Calls the method of `URLSessionWebSocketDelegate`. Nil if the delegate lacks it.
     @discardableResult
     public func callAsFunction(
         _ session: URLSession, webSocketTask: URLSessionWebSocketTask, didOpenWithProtocol protocol: String?
@@ -302,7 +302,7 @@ extension OptionalDelegateMethods {
         delegate.urlSession(session, webSocketTask: webSocketTask, didOpenWithProtocol: `protocol`) ? () : nil
     }
 
-    /// Calls the method of `URLSessionWebSocketDelegate`. Nil if it is not implemented.
+    /// Calls the method of `URLSessionWebSocketDelegate`. Nil if the delegate lacks it.
     @discardableResult
     public func callAsFunction(
         _ session: URLSession, webSocketTask: URLSessionWebSocketTask,

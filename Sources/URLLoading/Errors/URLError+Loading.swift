@@ -102,7 +102,7 @@ extension LoadError.Cause {
         case .ftp(let code, let text): Self.error("URLLoadingFTPErrorDomain", code, text)
         case .dns(let number):
             Self.error("URLLoadingDNSErrorDomain", Int(number), String(cString: gai_strerror(number)))
-        case .cfNetwork(let number): NSError(domain: "kCFErrorDomainCFNetwork", code: number)
+        case .cfNetwork(let number): NSError(domain: kCFErrorDomainCFNetwork as String, code: number)
         case .foreign(let foreign): foreign.error as NSError
         }
     }
