@@ -20,11 +20,23 @@ package enum TLSKeyLog {
         guard let path else { return -1 }
         // A pipe that is not read must not block a loop.
         let flags = O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC | O_NONBLOCK | O_NOCTTY
-        let descriptor = open(path, flags, 0o600)
+        var descriptor = open(path, flags | O_NOFOLLOW, 0o600)
         let code = errno
-        if descriptor >= 0, !isForeign(descriptor) { return descriptor }
-        let reason = descriptor < 0 ? String(cString: strerror(code)) : "The file belongs to another user"
-        if descriptor >= 0 { close(descriptor) }
+        var reason = String(cString: strerror(code))
+        if descriptor < 0, code == ELOOP {
+            if isForeignLink(path) {
+                reason = "The link belongs to another user"
+            } else {
+                // `/dev/stderr` is a link, and so is what a shell passes for `>(command)`.
+                descriptor = open(path, flags, 0o600)
+                reason = String(cString: strerror(errno))
+            }
+        }
+        if descriptor >= 0 {
+            if !isForeign(descriptor) { return descriptor }
+            close(descriptor)
+            reason = "The file belongs to another user"
+        }
         StandardError.report("SSLKEYLOGFILE: \(path): \(reason). No TLS keys are written")
         return -1
     }()
@@ -35,6 +47,13 @@ package enum TLSKeyLog {
         var status = stat()
         guard fstat(descriptor, &status) == 0 else { return true }
         return status.st_mode & S_IFMT != S_IFCHR && status.st_uid != geteuid() && status.st_uid != 0
+    }
+
+    /// Whether another user has made the link, which may lead to any file of this one.
+    private static func isForeignLink(_ path: String) -> Bool {
+        var status = stat()
+        guard lstat(path, &status) == 0 else { return true }
+        return status.st_uid != geteuid() && status.st_uid != 0
     }
 
     private static let isOn = Atomic(true)

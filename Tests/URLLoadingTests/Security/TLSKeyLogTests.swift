@@ -138,6 +138,26 @@ import Testing
         }
     }
 
+    // TLS-12: it could lead to any file of this user
+    @Test("a link of another user is not followed", .enabled(if: geteuid() == 0, "needs root"))
+    func foreignLink() throws {
+        let server = try ScriptedServer.answering(.text("x"), tls: TrustedAuthority.server())
+        defer { server.stop() }
+        try Data().write(to: file)
+        let link = directory.file("link")
+        try FileManager.default.createSymbolicLink(at: link, withDestinationURL: file)
+        #expect(try run(server.url().absoluteString, writingTo: link.path) == ["200 x"])
+        let own = try text()
+        #expect(lines(own).map(\.label).sorted() == Self.labels.sorted())
+        #expect(lchown(link.path, 65_534, 65_534) == 0)
+        #expect(
+            try run(server.url().absoluteString, writingTo: link.path) == [
+                "URLLoading: SSLKEYLOGFILE: \(link.path): The link belongs to another user. No TLS keys are written.",
+                "200 x",
+            ])
+        #expect(try text() == own)
+    }
+
     // TLS-12
     @Test("an empty variable names no file") func empty() throws {
         let server = try ScriptedServer.answering(.text("x"), tls: TrustedAuthority.server())
