@@ -168,4 +168,12 @@ extension LimitedServer {
         LimitedServer(make: .nginx(requests: 100, more: withoutLingering)),
         LimitedServer(make: .apache(requests: 100), reloads: .milliseconds(1500)),
     ]
+
+    /// Other servers at their defaults, over HTTP/2.
+    static let ordinary = [
+        LimitedServer(make: .caddy, concurrency: 50),
+        LimitedServer(make: .packaged(.haproxy), concurrency: 50),
+        LimitedServer(make: .packaged(.node), concurrency: 50),
+        LimitedServer(make: .packaged(.h2o), concurrency: 50),
+    ]
 }

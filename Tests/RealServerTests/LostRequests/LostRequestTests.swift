@@ -18,6 +18,17 @@ import Testing
         #expect(result.answered > server.concurrency)
     }
 
+    // CONN-4, CONN-10: briefly, so that each is counted with every change
+    @Test(
+        "a server at its defaults", .timeLimit(.minutes(2)), arguments: LimitedServer.ordinary,
+        LostRequests.Kind.allCases)
+    func ordinary(server: LimitedServer, kind: LostRequests.Kind) async throws {
+        if let missing = server.make.missing { return try missing.allowSkipping() }
+        let result = try await LostRequests.count(kind, from: server, for: .milliseconds(500))
+        #expect(result.lost == [:])
+        #expect(result.answered > server.concurrency)
+    }
+
     private static let environment = ProcessInfo.processInfo.environment
     /// For how many seconds each row of the table is counted, if it is.
     private static let seconds = environment["LOST_REQUESTS"].flatMap { Int($0) }
