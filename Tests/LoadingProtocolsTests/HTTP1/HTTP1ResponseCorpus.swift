@@ -177,6 +177,12 @@ enum HTTP1ResponseCorpus {
         .init(
             "CONN-27 empty in a list", "HTTP/1.1 200 N\r\nContent-Length: 5,\r\n\r\n", "error malformedContentLength"),
         .init(
+            "CONN-27 empty first in a list", "HTTP/1.1 200 N\r\nContent-Length: ,30\r\n\r\n",
+            "error malformedContentLength"),
+        .init(
+            "CONN-27 empty between equal lengths", "HTTP/1.1 200 N\r\nContent-Length: 30,,30\r\n\r\n",
+            "error malformedContentLength"),
+        .init(
             "CONN-27 overflow by one", "HTTP/1.1 200 N\r\nContent-Length: 9223372036854775808\r\n\r\n",
             "error malformedContentLength"),
         .init(

@@ -187,6 +187,9 @@ struct HTTP2ResponseTests {
             F.head(1, 200, [("content-length", "3")]) + F.data(1, "four"),
             F.head(1, 200, [("content-length", "3"), ("content-length", "4")]),
             F.head(1, 200, [("content-length", "x")]),
+            // CONN-27
+            F.head(1, 200, [("content-length", "30,")]),
+            F.head(1, 200, [("content-length", ",30")]),
             F.head(1, 100, ends: true),
             F.head(1, 101),
             F.headers(1, F.block([("a", "b")])),

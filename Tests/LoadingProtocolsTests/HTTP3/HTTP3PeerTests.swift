@@ -202,6 +202,9 @@ struct HTTP3PeerTests {
             ("with a status behind the fields", F.headers([("a", "b"), (":status", "200")])),
             ("with two lengths", F.head(200, [("content-length", "1"), ("content-length", "2")])),
             ("with a length that is none", F.head(200, [("content-length", "-1")])),
+            // CONN-27
+            ("with an empty member behind the length", F.head(200, [("content-length", "30,")])),
+            ("with an empty member before the length", F.head(200, [("content-length", ",30")])),
             ("with 101", F.head(101)),
             ("longer than it says", F.head(200, [("content-length", "2")]) + F.data("abc")),
         ])
