@@ -57,13 +57,16 @@ final class TestConnection: ResponseWriter {
     /// What is read of a head before the client is given up, in bytes.
     private static let longestHead = 1 << 20
 
-    /// The next line, without its end.
+    /// The next line, without its end. A CR within it is refused (RFC 9112 §2.2), as the client does in responses.
     private func readLine() throws -> String {
         var searched = 0
         while true {
             if let end = input[searched...].firstIndex(of: UInt8(ascii: "\n")) {
                 var line = input[..<end]
                 if line.last == UInt8(ascii: "\r") { line.removeLast() }
+                guard !line.contains(UInt8(ascii: "\r")) else {
+                    throw try refused("A line has a CR that does not end it.")
+                }
                 defer { input.removeFirst(end + 1) }
                 return String(decoding: line, as: UTF8.self)
             }

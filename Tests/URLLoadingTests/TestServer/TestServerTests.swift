@@ -230,6 +230,27 @@ import URLLoadingTesting
         #expect(ContinuousClock.now - began >= .milliseconds(400))
     }
 
+    // CONN-28: as a client refuses it in responses
+    @Test(
+        "a CR that does not end a line is refused",
+        arguments: [
+            "GET /a\rb HTTP/1.1\r\nHost: h\r\n\r\n", "GET / HTTP/1.1\r\nHost: h\r\nA: b\rC: d\r\n\r\n",
+            "GET / HTTP/1.1\r\nHost: h\r\r\n\r\n", "GET / HTTP/1.1\r\nHost: h\r\n\r\r\n",
+        ])
+    func bareCarriageReturn(head: String) async throws {
+        let direct = URLSession(configuration: .ephemeral)
+        defer {
+            direct.invalidateAndCancel()
+            end()
+        }
+        let task = direct.streamTask(withHostName: "127.0.0.1", port: try #require(server.url().port))
+        task.resume()
+        try await task.write(Data(head.utf8), timeout: 10)
+        let (data, _) = try await task.readData(ofMinLength: 13, maxLength: 1000, timeout: 10)
+        #expect(data.map { String(decoding: $0, as: UTF8.self).hasPrefix("HTTP/1.1 400 ") } == true)
+        #expect(server.requests == [])
+    }
+
     @Test("anything but HTTP") func raw() async throws {
         defer { end() }
         server.enqueue(.raw(Data("SMTP is spoken here\r\n\r\n".utf8)))
