@@ -134,6 +134,36 @@ import URLLoading
         #expect(session == nil)
     }
 
+    // T-60, S-82: without an invalidation, until the task has ended
+    @Test("a session without other references lives for its suspended task") func aSessionWithASuspendedTask()
+        async throws
+    {
+        let server = try ScriptedServer.answering(.text("x"))
+        defer { server.stop() }
+        let delegate = RecordingDelegate()
+        weak var session: URLSession?
+        do {
+            let made = URLSession(delegate)
+            session = made
+            let task = made.dataTask(with: server.url())
+            task.resume()
+            task.suspend()
+        }
+        do {
+            let tasks = try #require(await session?.allTasks)
+            #expect(tasks.map(\.taskIdentifier) == [1])
+            #expect(tasks.first?.state == .suspended)
+            tasks.first?.resume()
+        }
+        #expect(
+            try await delegate.calls(untilCompletions: 1) == [
+                .created(1), .response(1, 200), .data(1, "x"), .metrics(1), .completed(1, nil),
+            ])
+        let end = ContinuousClock.now + .testDeadline
+        while session != nil, ContinuousClock.now < end { await Task.yield() }
+        #expect(session == nil)
+    }
+
     // T-11: identifiers are of one session
     @Test("identifiers start at one in each session") func identifiersStartAtOneInEachSession() throws {
         let url = try #require(URL(string: "http://127.0.0.1:1/"))
