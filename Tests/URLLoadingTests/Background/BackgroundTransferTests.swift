@@ -70,6 +70,42 @@ import Testing
         #expect(service.files(in: "files") == [])
     }
 
+    /// With the required method only.
+    private final class ShortestDelegate: NSObject, URLSessionDownloadDelegate {
+        private let contents: EventRecorder<Data>
+        private let released: Signal
+
+        init(_ contents: EventRecorder<Data>, _ released: Signal) {
+            self.contents = contents
+            self.released = released
+        }
+
+        deinit { released.fire() }
+
+        func urlSession(
+            _ session: URLSession, downloadTask: URLSessionDownloadTask, didFinishDownloadingTo location: URL
+        ) {
+            contents.record((try? Data(contentsOf: location)) ?? Data())
+        }
+    }
+
+    // S-48: the other methods of the protocol need not be implemented
+    @Test("a download for a delegate with the required method only") func aDelegateWithTheRequiredMethod() async throws
+    {
+        let server = try ScriptedServer.answering(.text("content"))
+        defer { server.stop() }
+        let contents = EventRecorder<Data>()
+        let released = Signal("the release of the delegate")
+        let session = session(ShortestDelegate(contents, released))
+        let task = session.downloadTask(with: server.url())
+        task.resume()
+        #expect(try await contents.waitFor(count: 1) == [Data("content".utf8)])
+        session.finishTasksAndInvalidate()
+        try await released.wait()
+        #expect(task.state == .completed && task.error == nil)
+        service.stop()
+    }
+
     // BG-9: an error status is a result
     @Test("a status of an error") func aStatusOfAnError() async throws {
         let server = try ScriptedServer.answering(.text("busy", status: 503))
