@@ -1,4 +1,5 @@
 import Foundation
+import TestSupport
 import Testing
 import URLLoading
 
@@ -10,6 +11,11 @@ import URLLoading
         var dumped = ""
         dump(value, to: &dumped)
         return [dumped, String(describing: value), String(reflecting: value)]
+    }
+
+    /// Finds bytes that are there, so that the tests below can fail.
+    @Test("bytes in a dump are found") func bytes() {
+        #expect(Self.shows(Self.secret.utf8, in: Self.texts(Array("a\(Self.secret)b".utf8))[0]))
     }
 
     // A password has no place in a log.
@@ -61,6 +67,100 @@ import URLLoading
         ]
         for value in values {
             for text in Self.texts(value) { #expect(!text.contains(Self.secret), "\(type(of: value))") }
+        }
+    }
+
+    /// Shows itself when it starts, and loads nothing.
+    private final class WaitingProtocol: URLProtocol, @unchecked Sendable {
+        // Sendable: it has no state of its own.
+        static let current = Watched<WaitingProtocol?>(nil)
+
+        override class func canInit(with request: URLRequest) -> Bool { request.url?.path == "/protocol" }
+        override func startLoading() { Self.current.withValue { $0 = self } }
+    }
+
+    private static func request(_ url: URL) throws -> URLRequest {
+        var parts = try #require(URLComponents(url: url, resolvingAgainstBaseURL: false))
+        (parts.user, parts.password) = ("user", secret)
+        var request = URLRequest(url: try #require(parts.url))
+        request.setValue("Bearer \(secret)", forHTTPHeaderField: "Authorization")
+        request.setValue("a=\(secret)", forHTTPHeaderField: "Cookie")
+        return request
+    }
+
+    /// `dump` writes bytes as numbers, one in a line.
+    private static func shows(_ bytes: some Sequence<UInt8>, in dumped: String) -> Bool {
+        let numbers = dumped.split(separator: "\n").map { $0.split(separator: " ").last.flatMap { Int($0) } ?? -1 }
+        return numbers.contains(bytes.map { Int($0) })
+    }
+
+    @Test("loads, their metrics, and what is cached show no password") func loads() async throws {
+        let held = Signal("the response")
+        let server = try ScriptedServer.answering { request in
+            let response = CannedResponse.text(Self.secret).with(field: "Set-Cookie", "sid=\(Self.secret)")
+                .with(field: "Cache-Control", "max-age=60")
+            return request.path == "/held" ? response.held(until: held) : response
+        }
+        defer { server.stop() }
+        defer { held.fire() }
+        let folder = try TemporaryDirectory()
+        let cache = URLCache(memoryCapacity: 1 << 20, diskCapacity: 1 << 20, directory: folder.file("cache"))
+        let delegate = RecordingDelegate()
+        let session = URLSession(delegate) {
+            $0.urlCache = cache
+            $0.protocolClasses = [WaitingProtocol.self]
+        }
+        let ended = session.dataTask(with: try Self.request(server.url("/ended")))
+        ended.resume()
+        _ = try await delegate.calls(untilCompletions: 1)
+        let metrics = try #require(delegate.metrics.events.first)
+        let stored = CachedURLResponse(
+            response: try #require(ended.response), data: Data(Self.secret.utf8), userInfo: nil, storagePolicy: .allowed
+        )
+        cache.storeCachedResponse(stored, for: try Self.request(server.url("/stored")))
+        let running = session.dataTask(with: try Self.request(server.url("/held")))
+        running.resume()
+        let loaded = session.dataTask(with: try Self.request(server.url("/protocol")))
+        loaded.resume()
+        let connection = try #require(
+            NSURLConnection(
+                request: try Self.request(server.url("/held")), delegate: ConnectionDelegate(), startImmediately: false)
+        )
+        connection.setDelegateQueue(OperationQueue())
+        connection.start()
+        let waiting = try await WaitingProtocol.current.wait(for: "the protocol") { $0 }
+        try await eventually { server.requests.count { $0.path == "/held" } == 2 }
+        let values: [Any] = [
+            cache, ended, metrics, metrics.transactionMetrics, running, loaded, waiting,
+            URLProtocol(request: try Self.request(server.url()), cachedResponse: stored, client: nil), connection,
+            session,
+        ]
+        for value in values {
+            let texts = Self.texts(value)
+            for text in texts { #expect(!text.contains(Self.secret), "\(type(of: value))") }
+            #expect(!Self.shows(Self.secret.utf8, in: texts[0]), "\(type(of: value))")
+        }
+        connection.cancel()
+        WaitingProtocol.current.withValue { $0 = nil }
+        session.invalidateAndCancel()
+        _ = try await delegate.callsUntilInvalid()
+    }
+
+    private final class ConnectionDelegate: NSObject, NSURLConnectionDataDelegate {}
+
+    @Test("no private key is shown") func privateKey() throws {
+        let credential = try TestCertificateAuthority().issue(.client("somebody")).credential()
+        let identity = try #require(credential.identity)
+        var key: SecKey?
+        #expect(SecIdentityCopyPrivateKey(identity, &key) == errSecSuccess)
+        let secret = try #require(key)
+        let bytes = try #require(SecKeyCopyExternalRepresentation(secret, nil)) as Data
+        // The private half of a key on a curve.
+        let scalar = bytes.suffix(32)
+        for value in [credential, identity, secret] as [Any] {
+            let texts = Self.texts(value)
+            for text in texts { #expect(!text.contains(scalar.base64EncodedString()), "\(type(of: value))") }
+            #expect(!Self.shows(scalar, in: texts[0]), "\(type(of: value))")
         }
     }
 
