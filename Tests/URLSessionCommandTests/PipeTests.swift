@@ -15,9 +15,15 @@ import URLSessionCommandCore
     private func withPipe<Result>(
         _ harness: CommandHarness, _ contents: String, _ body: (String) async throws -> Result
     ) async throws -> Result {
+        try await withPipe(harness, Data(contents.utf8), body)
+    }
+
+    private func withPipe<Result>(
+        _ harness: CommandHarness, _ contents: Data, _ body: (String) async throws -> Result
+    ) async throws -> Result {
         let pipe = harness.folder.file("pipe")
         #expect(mkfifo(pipe.path, 0o600) == 0)
-        async let written: Void = Data(contents.utf8).write(to: pipe)
+        async let written: Void = contents.write(to: pipe)
         let result = try await body(pipe.path)
         try await written
         return result
@@ -148,6 +154,68 @@ import URLSessionCommandCore
         let method = arguments[0].hasPrefix("-d") || arguments[0].hasPrefix("--") ? "POST" : "PUT"
         let outcome = try RunningCommand.run(arguments + [url, "-s"], input: Self.text)
         #expect(outcome == RunningCommand.Outcome(exit: .code(0), output: "\(method) chunked 160000"))
+    }
+
+    // The form's length is unknown with that of a part.
+    @Test("-F of a pipe, and of a file of /proc") func forms() async throws {
+        let harness = try CommandHarness(
+            .answering { request in
+                let parts = request.bodyText.components(separatedBy: "\r\n\r\n")
+                let content = parts.last?.components(separatedBy: "\r\n--").first ?? ""
+                return .text("\(request.method) \(request["Content-Length"] ?? "chunked") \(content)")
+            })
+        defer { harness.server.stop() }
+        let version = try String(contentsOfFile: "/proc/version", encoding: .utf8)
+        for mark in ["@", "<"] {
+            #expect(
+                try harness.run(harness.url(), "-s", "-F", "f=\(mark)/proc/version").output == "POST chunked " + version
+            )
+        }
+        let (exit, output) = try await withPipe(harness, Self.text) {
+            try harness.run(harness.url(), "-s", "-F", "f=@" + $0)
+        }
+        #expect(exit == .code(0))
+        #expect(output == "POST chunked " + Self.text)
+    }
+
+    @Test("-K of a pipe") func configuration() async throws {
+        let harness = try harness()
+        defer { harness.server.stop() }
+        let (exit, output) = try await withPipe(harness, "data = \"abc\"\n") {
+            try harness.run(harness.url(), "-s", "-K", $0)
+        }
+        #expect(exit == .code(0))
+        #expect(output == "POST 3 3")
+    }
+
+    @Test("-b of a pipe") func cookies() async throws {
+        let harness = try CommandHarness(.answering { .text($0["Cookie"] ?? "none") })
+        defer { harness.server.stop() }
+        let line = "127.0.0.1\tFALSE\t/\tFALSE\t0\tsid\tvalue\n"
+        let (exit, output) = try await withPipe(harness, line) { try harness.run(harness.url(), "-s", "-b", $0) }
+        #expect(exit == .code(0))
+        #expect(output == "sid=value")
+    }
+
+    @Test("--cert of a pipe", arguments: [false, true]) func identity(isArchive: Bool) async throws {
+        let authority = try TestCertificateAuthority()
+        let identity = try authority.issue(.client("somebody"))
+        let harness = try CommandHarness(
+            .answering(
+                .text("hello"),
+                tls: TLSServerOptions(authority: authority).with {
+                    $0.clientCertificate = .required(trusting: [authority.root])
+                }))
+        defer { harness.server.stop() }
+        let text = identity.chainPEM + identity.privateKey.pem
+        let contents = try Data(isArchive ? identity.pkcs12(password: "secret") : Array(text.utf8))
+        let url = harness.server.url("/", host: "localhost").absoluteString
+        let (exit, output) = try await withPipe(harness, contents) {
+            try harness.run(url, "-s", "-k", "--cert", isArchive ? $0 + ":secret" : $0)
+        }
+        #expect(exit == .code(0))
+        #expect(output == "hello")
+        #expect(harness.server.connections.map { $0.handshake?.clientCertificate } == [identity.certificate])
     }
 
     @Test("--cacert of a pipe") func authority() async throws {
