@@ -116,6 +116,20 @@ import URLSessionCommandCore
         let other = try harness.run(url, "--cacert", stranger)
         #expect(other.exit == .code(60))
         #expect(other.output.hasPrefix("urlsession: the certificate of localhost is not trusted by --cacert: "))
+        // The certificates of a server that is refused come before the reason.
+        let refusals: [(arguments: [String], reason: String)] = [
+            ([], unknown.output), (["--cacert", stranger], other.output),
+        ]
+        for (arguments, reason) in refusals {
+            let refused = try ChildProcess.run(CommandHarness.executable(), [url, "-v"] + arguments)
+            #expect(refused.exit == .code(60))
+            let lines = refused.output.split(separator: "\n")
+            #expect(lines.first == "* certificates of localhost:")
+            let shown = lines.dropFirst().prefix { $0.hasPrefix("*   ") }
+            #expect(shown.first == chain.first && chain.starts(with: shown))
+            #expect(lines.filter { $0.hasPrefix("urlsession: ") }.map { "\($0)\n" } == [reason])
+            #expect(lines.last?.hasPrefix("urlsession: ") == true)
+        }
     }
 
     // PROXY-10
