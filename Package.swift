@@ -66,8 +66,8 @@ let package = Package(
             name: "URLLoading",
             dependencies: [
                 "BackgroundTransfers", "LoadingPipeline", "LoadingStorage", "LoadingConnections", "LoadingProtocols",
-                "LoadingTransport", "LoadingSemantics", "LoadingEvents", "CLoadingLinux", "CLoadingPublicSuffixes",
-                "CLoadingFoundation",
+                "LoadingTransport", "LoadingSemantics", "LoadingEvents", "CLoadingLinux", "CLoadingOctets",
+                "CLoadingPublicSuffixes", "CLoadingFoundation",
             ],
             swiftSettings: strict + overlay),
         .target(
@@ -93,8 +93,8 @@ let package = Package(
         .target(
             name: "LoadingProtocols",
             dependencies: [
-                "LoadingSemantics", "CLoadingLinux", "CLoadingHTTP2", "CLoadingHTTP3", "CLoadingZlib", "CLoadingBrotli",
-                "CLoadingZstd",
+                "LoadingSemantics", "CLoadingLinux", "CLoadingOctets", "CLoadingHTTP2", "CLoadingHTTP3", "CLoadingZlib",
+                "CLoadingBrotli", "CLoadingZstd",
             ],
             swiftSettings: strict),
         .target(
@@ -110,11 +110,13 @@ let package = Package(
                 "LoadingEvents", "LoadingSemantics", "CLoadingLinux", "CLoadingSecretService", "CLoadingSQLite",
             ],
             swiftSettings: strict),
-        .target(name: "LoadingSemantics", swiftSettings: strict),
+        .target(name: "LoadingSemantics", dependencies: ["CLoadingOctets"], swiftSettings: strict),
         .target(name: "LoadingEvents", dependencies: ["CLoadingLinux"], swiftSettings: strict),
 
         // C: what the importer cannot see (inline functions, macros), and the system's libraries.
         .target(name: "CLoadingLinux"),
+        // Loops over octets, which debug builds need in C.
+        .target(name: "CLoadingOctets"),
         // Names of classes of URLLoading that Foundation asks the runtime for.
         .target(name: "CLoadingFoundation"),
         // Starts the service of background transfers, and runs it in a program that is started as such.

@@ -31,7 +31,7 @@ let package = Package(
         .executable(name: "websocket-deflate", targets: ["WebSocketDeflateFuzz"]),
     ],
     targets: [
-        .target(name: "LoadingSemantics", swiftSettings: strict),
+        .target(name: "LoadingSemantics", dependencies: ["CLoadingOctets"], swiftSettings: strict),
         .target(
             name: "BackgroundTransfers",
             dependencies: [
@@ -52,8 +52,8 @@ let package = Package(
         .target(
             name: "LoadingProtocols",
             dependencies: [
-                "LoadingSemantics", "CLoadingLinux", "CLoadingHTTP2", "CLoadingHTTP3", "CLoadingZlib", "CLoadingBrotli",
-                "CLoadingZstd",
+                "LoadingSemantics", "CLoadingLinux", "CLoadingOctets", "CLoadingHTTP2", "CLoadingHTTP3", "CLoadingZlib",
+                "CLoadingBrotli", "CLoadingZstd",
             ], swiftSettings: strict),
         .target(
             name: "LoadingTransport",
@@ -68,6 +68,7 @@ let package = Package(
             ], swiftSettings: strict),
         .target(name: "LoadingEvents", dependencies: ["CLoadingLinux"], swiftSettings: strict),
         .target(name: "CLoadingLinux"),
+        .target(name: "CLoadingOctets"),
         .target(name: "CLoadingDBus"),
         .target(name: "CLoadingDaemon"),
         .target(name: "CLoadingTLS"),

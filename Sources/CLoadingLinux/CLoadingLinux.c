@@ -298,3 +298,5 @@ __attribute__((weak)) void CFRunLoopStop(void *loop);
 void cll_return_from_run_loop(void) {
     if (CFRunLoopGetCurrent != NULL && CFRunLoopStop != NULL) CFRunLoopStop(CFRunLoopGetCurrent());
 }
+
+_Thread_local unsigned long cll_thread_locks, cll_thread_loop;

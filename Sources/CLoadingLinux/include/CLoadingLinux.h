@@ -424,57 +424,13 @@ enum { CLL_NO_SUCH_NAME = 1, CLL_NO_SUCH_DATA = 2, CLL_NO_ANSWER = 3 };
 // lower both.
 int cll_ask_name_servers(const char *name, int type, uint8_t *answer, int capacity, int seconds, int tries);
 
-// ---- loops over bytes, which in a debug build of Swift take more than ten times as long
+// ---- what the checks of debug builds know of the calling thread
 
-// The first of the bytes from `from` on that is not ASCII. `count` if all are.
-static inline size_t cll_end_of_ascii(const void *bytes, size_t from, size_t count) {
-    const unsigned char *octets = (const unsigned char *)bytes;
-    size_t index = from;
-    for (; index + 8 <= count; index += 8) {
-        uint64_t word;
-        memcpy(&word, octets + index, sizeof word);
-        if (word & 0x8080808080808080) break;
-    }
-    while (index < count && octets[index] < 0x80) index++;
-    return index;
-}
-
-// Writes `count` bytes, each combined with its byte of the key, in memory order. `target` may be `bytes`.
-static inline void cll_mask(void *target, const void *bytes, size_t count, uint64_t key) {
-    unsigned char *out = (unsigned char *)target;
-    const unsigned char *in = (const unsigned char *)bytes;
-    size_t index = 0;
-    for (; index + sizeof key <= count; index += sizeof key) {
-        uint64_t word;
-        memcpy(&word, in + index, sizeof word);
-        word ^= key;
-        memcpy(out + index, &word, sizeof word);
-    }
-    const unsigned char *octets = (const unsigned char *)&key;
-    for (; index < count; index++) out[index] = in[index] ^ octets[index % sizeof key];
-}
-
-// The first of the bytes from `from` on that may be the last one of a line's end: LF, VT, FF, CR, or not ASCII. `count` if
-// there is none.
-static inline size_t cll_possible_line_end(const void *bytes, size_t from, size_t count) {
-    const uint64_t ones = 0x0101010101010101;
-    const unsigned char *octets = (const unsigned char *)bytes;
-    size_t index = from;
-    for (; index + 8 <= count; index += 8) {
-        uint64_t word;
-        memcpy(&word, octets + index, sizeof word);
-        word = le64toh(word);
-        // The top bit of each byte is set in `below` if its lower seven bits are less than 0x0E, and in `above` if they are
-        // more than 0x09. There is no carry or borrow between bytes.
-        uint64_t low = word & (ones * 0x7F);
-        uint64_t below = ones * (0x7F + 0x0E) - low, above = low + ones * (0x7F - 0x09);
-        uint64_t marks = ((below & above) | word) & (ones * 0x80);
-        if (marks) return index + (size_t)(__builtin_ctzll(marks) >> 3);
-    }
-    for (; index < count; index++) {
-        if (octets[index] >= 0x80 || (octets[index] >= 0x0A && octets[index] <= 0x0D)) break;
-    }
-    return index < count ? index : count;
-}
+// A bit for each level of the locks that it holds (Lock.swift), and what identifies the event loop that it runs.
+extern _Thread_local unsigned long cll_thread_locks, cll_thread_loop;
+static inline unsigned long cll_locks_of_thread(void) { return cll_thread_locks; }
+static inline void cll_set_locks_of_thread(unsigned long locks) { cll_thread_locks = locks; }
+static inline unsigned long cll_loop_of_thread(void) { return cll_thread_loop; }
+static inline void cll_set_loop_of_thread(unsigned long loop) { cll_thread_loop = loop; }
 
 #endif

@@ -21,7 +21,10 @@ struct HTTP1Framing {
 
     /// Every position lies inside `bytes`.
     init(_ bytes: UnsafeRawBufferPointer, _ positions: [HTTPFields.Position]) {
-        for position in positions {
+        var index = 0
+        while index < positions.count {
+            let position = positions[index]
+            index &+= 1
             // The three names differ in length; nothing else is looked at.
             switch position.nameLength {
             case 10 where Self.isNamed("connection", position, bytes): readConnection(bytes, position)

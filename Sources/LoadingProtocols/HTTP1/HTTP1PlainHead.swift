@@ -1,3 +1,4 @@
+internal import CLoadingOctets
 internal import LoadingSemantics
 
 /// A head that lies whole in one buffer, without a folded field: nearly every head there is.
@@ -17,51 +18,22 @@ struct HTTP1PlainHead {
         let end = min(bytes.count, limits.maximumHeadLength)
         let index = bytes.endOfText(from: 0, to: end)
         guard let line = try? HTTP1StatusLine(bytes, end: index),
-            let fieldsStart = Self.lineEnd(bytes, at: index, end: end)
+            case let fieldsStart = clo_end_of_line(bytes.octets, index, end), fieldsStart > 0
         else { return nil }
         let capacity = min(Self.maximumFieldCount, limits.maximumFieldCount)
         let cut: (positions: [HTTPFields.Position], byteCount: Int)? = withUnsafeTemporaryAllocation(
             of: HTTPFields.Position.self, capacity: Self.maximumFieldCount
         ) { room in
+            // A position is what `clo_field` is in C.
+            let fields = UnsafeMutableRawPointer(room.baseAddress)?.assumingMemoryBound(to: clo_field.self)
             var count = 0
-            var index = fieldsStart
-            while true {
-                let nameStart = index
-                index = bytes.endOfToken(from: nameStart, to: end)
-                guard index < end else { return nil }
-                if index == nameStart {
-                    guard let headEnd = Self.lineEnd(bytes, at: index, end: end) else { return nil }
-                    return ([HTTPFields.Position](UnsafeMutableBufferPointer(rebasing: room[..<count])), headEnd)
-                }
-                guard bytes[index] == Octet.colon, count < capacity else { return nil }
-                let nameEnd = index
-                let valueStart = bytes.endOfWhitespace(from: nameEnd &+ 1, to: end)
-                index = bytes.endOfText(from: valueStart, to: end)
-                let valueEnd = bytes.startOfTrailingWhitespace(from: valueStart, to: index)
-                guard let next = Self.lineEnd(bytes, at: index, end: end) else { return nil }
-                room.initializeElement(
-                    at: count,
-                    to: HTTPFields.Position(
-                        nameStart: nameStart, nameLength: nameEnd &- nameStart,
-                        valueStart: valueStart, valueLength: valueEnd &- valueStart))
-                count &+= 1
-                index = next
-            }
+            let headEnd = clo_split_fields(bytes.octets, fieldsStart, end, fields, capacity, &count)
+            guard headEnd > 0 else { return nil }
+            return ([HTTPFields.Position](UnsafeMutableBufferPointer(rebasing: room[..<count])), headEnd)
         }
         guard let cut else { return nil }
         statusLine = line
         positions = cut.positions
         byteCount = cut.byteCount
-    }
-
-    /// The index after a CRLF or LF at `index`, or nil.
-    @inline(__always)
-    private static func lineEnd(_ bytes: UnsafeRawBufferPointer, at index: Int, end: Int) -> Int? {
-        guard index < end else { return nil }
-        if bytes[index] == Octet.lineFeed { return index &+ 1 }
-        guard bytes[index] == Octet.carriageReturn, index &+ 1 < end, bytes[index &+ 1] == Octet.lineFeed else {
-            return nil
-        }
-        return index &+ 2
     }
 }

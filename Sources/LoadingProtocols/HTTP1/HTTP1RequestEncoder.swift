@@ -88,7 +88,12 @@ package enum HTTP1RequestEncoder {
 
     /// Octets of all the field lines.
     private static func length(of fields: HTTPFields) -> Int {
-        fields.positions.reduce(0) { $0 &+ Int($1.nameLength) &+ Int($1.valueLength) &+ 4 }
+        var length = 0
+        for index in 0..<fields.count {
+            let position = fields.positions[index]
+            length &+= Int(position.nameLength) &+ Int(position.valueLength) &+ 4
+        }
+        return length
     }
 
     /// Writes a line for each field whose name is `wanted`, and counts them.

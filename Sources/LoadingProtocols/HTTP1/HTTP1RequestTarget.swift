@@ -1,3 +1,5 @@
+internal import CLoadingOctets
+
 /// What stands between the method and the version in a request line (RFC 9112 §3.2).
 ///
 /// A fragment and user information have no place here, so neither can be sent (MISC-27). Every part is already
@@ -33,9 +35,9 @@ package enum HTTP1RequestTarget: Sendable, Equatable {
         case .authority(let authority): try Self.write(authority: authority, to: &writer)
         }
         // Visible ASCII without "#": the characters of a URL, encoded as they have to be.
-        guard writer.written(from: start).allSatisfy({ $0 > Octet.space && $0 < 0x7F && $0 != 0x23 }) else {
-            throw .invalidTarget
-        }
+        let characters = clo_ascii_set(low: 0xFFFF_FFF6_0000_0000, high: 0x7FFF_FFFF_FFFF_FFFF)
+        let target = writer.written(from: start)
+        guard clo_end_of_set(target.octets, 0, target.count, characters) == target.count else { throw .invalidTarget }
     }
 
     private static func write(target: String, to writer: inout OctetWriter) throws(HTTP1EncodingError) {

@@ -1,4 +1,4 @@
-internal import CLoadingLinux
+internal import CLoadingOctets
 
 /// Validates UTF-8 (RFC 3629) that arrives in pieces.
 struct UTF8Validator: Equatable {
@@ -17,7 +17,7 @@ struct UTF8Validator: Equatable {
         let end = octets.count
         while index < end {
             if missing == 0 {
-                index = cll_end_of_ascii(octets.baseAddress, index, end)
+                index = clo_end_of_ascii(octets.baseAddress, index, end)
                 guard index < end else { return true }
                 guard begin(octets[index]) else { return false }
             } else {

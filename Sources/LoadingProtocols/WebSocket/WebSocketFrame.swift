@@ -1,4 +1,4 @@
-internal import CLoadingLinux
+internal import CLoadingOctets
 
 /// The kinds of frames (RFC 6455 §5.2).
 package enum WebSocketOpcode: UInt8, Sendable {
@@ -131,6 +131,6 @@ enum WebSocketMask {
         let shift = UInt32(offset & 3) * 8
         let word = shift == 0 ? turned : turned &>> shift | turned &<< (32 - shift)
         let wide = UInt64(word) | UInt64(word) &<< 32
-        cll_mask(target.baseAddress, payload.baseAddress, target.count, wide.littleEndian)
+        clo_mask(target.baseAddress, payload.baseAddress, target.count, wide.littleEndian)
     }
 }

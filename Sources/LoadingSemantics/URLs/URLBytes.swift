@@ -1,15 +1,23 @@
+internal import CLoadingOctets
+
 /// Character classes of URLs (RFC 3986 §2, §3.2.2).
 enum URLBytes {
-    /// reg-name without percent-encoding: letters, digits and -._~!$&'()*+,;= as a bit set.
-    @inline(__always)
-    static func isRegisteredName(_ byte: UInt8) -> Bool {
-        let bits: UInt64 = byte < 64 ? 0x2BFF_7FD2_0000_0000 : 0x47FF_FFFE_87FF_FFFE
-        return byte < 0x80 && bits >> UInt64(byte & 63) & 1 == 1
+    /// reg-name without percent-encoding: letters, digits and -._~!$&'()*+,;=.
+    static var registeredName: clo_ascii_set {
+        clo_ascii_set(low: 0x2BFF_7FD2_0000_0000, high: 0x47FF_FFFE_87FF_FFFE)
     }
 
-    /// A space, a control character or DEL, which no URL contains.
     @inline(__always)
-    static func isForbidden(_ byte: UInt8) -> Bool { byte <= 0x20 || byte == 0x7F }
+    static func isRegisteredName(_ byte: UInt8) -> Bool { clo_contains(registeredName, byte) }
+
+    /// What an authority is passed over for, before its parts are looked at: not "@" and "/?#", which end a part of it,
+    /// nor a space, a control character or DEL, which no URL contains.
+    static var authority: clo_ascii_set {
+        clo_ascii_set(low: 0x7FFF_7FF6_0000_0000, high: 0x7FFF_FFFF_FFFF_FFFE)
+    }
+
+    /// The same for path and query, which only "#" ends.
+    static var target: clo_ascii_set { clo_ascii_set(low: 0xFFFF_FFF6_0000_0000, high: 0x7FFF_FFFF_FFFF_FFFF) }
 
     /// A character that RFC 3986 allows anywhere, including "%".
     static func isURI(_ byte: UInt8) -> Bool {

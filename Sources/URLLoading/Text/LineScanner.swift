@@ -1,4 +1,4 @@
-internal import CLoadingLinux
+internal import CLoadingOctets
 
 /// Finds the lines of UTF-8 that are not empty. It searches for the last byte of each terminator and looks back from
 /// there, so terminators may be split across buffers. CR LF yields an empty line, which is omitted.
@@ -66,12 +66,12 @@ package struct LineScanner: ByteScanner {
     private func endOfLine() -> End? {
         let start = buffer.offset
         return buffer.bytes.withUnsafeBytes { bytes in
-            var index = cll_possible_line_end(bytes.baseAddress, start, bytes.count)
+            var index = clo_possible_line_end(bytes.baseAddress, start, bytes.count)
             while index < bytes.count {
                 if let length = terminatorLength(endingAt: index, of: bytes, from: start) {
                     return End(index: index, length: length)
                 }
-                index = cll_possible_line_end(bytes.baseAddress, index + 1, bytes.count)
+                index = clo_possible_line_end(bytes.baseAddress, index + 1, bytes.count)
             }
             return nil
         }
