@@ -27,8 +27,11 @@ package struct Lock: ~Copyable, Sendable {
 
     #if DEBUG
         private let level: Level
-        /// The levels of the locks that a thread holds, one bit each, and `uncheckedOrder`.
-        private static let held = ThreadWord()
+        /// The levels of the locks that the calling thread holds, one bit each, and `uncheckedOrder`.
+        private static var held: UInt {
+            get { cll_locks_of_thread() }
+            set { cll_set_locks_of_thread(newValue) }
+        }
         private static var uncheckedOrder: UInt { 16 }
     #endif
 
@@ -39,14 +42,14 @@ package struct Lock: ~Copyable, Sendable {
     static var isOrderChecked: Bool {
         get {
             #if DEBUG
-                held.value & uncheckedOrder == 0
+                held & uncheckedOrder == 0
             #else
                 false
             #endif
         }
         set {
             #if DEBUG
-                held.value = newValue ? held.value & ~uncheckedOrder : held.value | uncheckedOrder
+                held = newValue ? held & ~uncheckedOrder : held | uncheckedOrder
             #endif
         }
     }
@@ -89,19 +92,20 @@ package struct Lock: ~Copyable, Sendable {
     #if DEBUG
         @usableFromInline
         func noteUnlocking() {
-            let held = Self.held.value
-            if held & Self.uncheckedOrder == 0 { Self.held.value = held & ~level.rawValue }
+            let held = cll_locks_of_thread()
+            if held & Self.uncheckedOrder == 0 { cll_set_locks_of_thread(held & ~level.rawValue) }
         }
 
         @usableFromInline
         func noteLocking() {
-            let held = Self.held.value
+            let held = cll_locks_of_thread()
             if held & Self.uncheckedOrder != 0 { return }
+            let bit = level.rawValue
             // Also when it is free: the order is wrong before two threads ever meet in it.
-            if held >= level.rawValue {
+            if held >= bit {
                 DebugCheck.fail("A lock of level \(level) is taken while one of its level or an inner one is held")
             }
-            Self.held.value = held | level.rawValue
+            cll_set_locks_of_thread(held | bit)
         }
     #endif
 

@@ -1,3 +1,4 @@
+internal import CLoadingLinux
 internal import LoadingEvents
 
 /// Checks that values confined to a loop are used only by the thread that runs the loop, and not while the loop is
@@ -20,7 +21,7 @@ extension EventLoop {
     @inline(__always)
     func noteRunning(_ isRunning: Bool) {
         #if DEBUG
-            Self.currentMark.value = isRunning ? mark : 0
+            cll_set_loop_of_thread(isRunning ? mark : 0)
         #endif
     }
 
@@ -29,20 +30,18 @@ extension EventLoop {
     func asBorrower(_ body: () -> Void) {
         #if DEBUG
             let before = Self.current
-            Self.currentMark.value = mark
-            defer { Self.currentMark.value = before }
+            cll_set_loop_of_thread(mark)
+            defer { cll_set_loop_of_thread(before) }
         #endif
         body()
     }
 
     #if DEBUG
-        private static let currentMark = ThreadWord()
-
         /// The mark of the loop that the calling thread runs; 0 if there is none or it is lent.
-        static var current: UInt { currentMark.value }
+        static var current: UInt { cll_loop_of_thread() }
 
         /// Whether confinement can be checked.
-        static var isChecked: Bool { currentMark.isAvailable && !ForkedProcess.isCurrent }
+        static var isChecked: Bool { !ForkedProcess.isCurrent }
 
         /// Identifies the loop.
         @usableFromInline
