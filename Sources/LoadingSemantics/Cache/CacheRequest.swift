@@ -20,6 +20,9 @@ package final class CacheRequest: Sendable {
     private struct Named: OptionSet {
         let rawValue: UInt8
 
+        /// Not the one of `SetAlgebra`, which in a debug build goes through four others.
+        func contains(_ member: Self) -> Bool { rawValue & member.rawValue == member.rawValue }
+
         static let control = Named(rawValue: 1)
         static let pragma = Named(rawValue: 2)
         static let range = Named(rawValue: 4)

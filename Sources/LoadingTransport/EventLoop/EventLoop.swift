@@ -463,10 +463,13 @@ package final class EventLoop: @unchecked Sendable {
         lock.unlock()
         guard !jobs.isEmpty else { return }
         readClock()
-        for (index, job) in jobs.enumerated() {
-            job.run()
+        // Not `enumerated()`, which in a debug build takes two thousand instructions for each job.
+        var count = 0
+        while count < jobs.count {
+            jobs[count].run()
+            count += 1
             // Sends the requests of the jobs so far, so that servers start on them while the other jobs run.
-            if index % Self.jobsTogether == Self.jobsTogether - 1, !unfinished.isEmpty { continueUnfinished() }
+            if count % Self.jobsTogether == 0, !unfinished.isEmpty { continueUnfinished() }
         }
         jobs.removeAll(keepingCapacity: jobs.capacity <= Self.keptCapacity)
     }

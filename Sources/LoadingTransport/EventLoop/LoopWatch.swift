@@ -82,7 +82,8 @@ final class LoopWatch: @unchecked Sendable {
         let loops = lock.withLock { self.loops }
         var isActive = false
         while lastSeen.count < loops.count { lastSeen.append(0) }
-        for (index, loop) in loops.enumerated() {
+        for index in 0..<loops.count {
+            let loop = loops[index]
             let word = loop.baton.load(ordering: .acquiring)
             if word != lastSeen[index] { isActive = true }
             if word & 1 == 1 {

@@ -5,6 +5,9 @@ package struct Readiness: OptionSet, Sendable {
     package let rawValue: UInt8
     package init(rawValue: UInt8) { self.rawValue = rawValue }
 
+    /// Not the one of `SetAlgebra`, which in a debug build goes through four others.
+    package func contains(_ member: Self) -> Bool { rawValue & member.rawValue == member.rawValue }
+
     package static let readable = Readiness(rawValue: 1)
     package static let writable = Readiness(rawValue: 2)
     /// The peer has closed its side or the connection is broken: a read reports which.

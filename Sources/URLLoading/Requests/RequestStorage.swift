@@ -12,6 +12,9 @@ final class RequestStorage: @unchecked Sendable {
     struct Flags: OptionSet {
         let rawValue: UInt16
 
+        /// Not the one of `SetAlgebra`, which in a debug build goes through four others.
+        func contains(_ member: Self) -> Bool { rawValue & member.rawValue == member.rawValue }
+
         static let setsTimeoutInterval = Flags(rawValue: 1 << 0)
         static let setsCachePolicy = Flags(rawValue: 1 << 1)
         static let allowsCellularAccess = Flags(rawValue: 1 << 2)
