@@ -11,9 +11,8 @@ final class StoredKeys: @unchecked Sendable {
     private let lock = Lock()
     /// Nil while the keys are unknown.
     private var hashes: HashSet?
-    /// The keys that are not written yet. Nearly in the order of the writes: two threads may announce in one order, and
-    /// submit in the other.
-    private var waiting: [UInt64] = []
+    /// The keys that are not written yet, and how many writes of each. Thousands may wait, so they are not in a list.
+    private var waiting: [UInt64: Int] = [:]
     /// The state of the archive whose keys are listed.
     private var state: ResponseArchive.State?
     /// Whether a key was ever to be written.
@@ -46,7 +45,7 @@ final class StoredKeys: @unchecked Sendable {
         let hash = Self.hash(key)
         lock.withLock {
             hasWrites = true
-            waiting.append(hash)
+            waiting[hash, default: 0] += 1
             hashes?.insert(hash)
         }
     }
@@ -62,7 +61,7 @@ final class StoredKeys: @unchecked Sendable {
     func noteWritten(_ key: CacheKey, in archive: ResponseArchive) {
         let hash = Self.hash(key)
         let mustList = lock.withLock {
-            if let index = waiting.firstIndex(of: hash) { waiting.remove(at: index) }
+            if let count = waiting[hash] { waiting[hash] = count > 1 ? count - 1 : nil }
             return (hashes?.count ?? 0) > mostKeys
         }
         if mustList { list(archive) }
@@ -96,7 +95,7 @@ final class StoredKeys: @unchecked Sendable {
         let state = archive.state
         let isWhole = archive.forEachKey { listed.insert(Self.hash($0)) }
         lock.withLock {
-            for hash in waiting { listed.insert(hash) }
+            for hash in waiting.keys { listed.insert(hash) }
             hashes = isWhole ? listed : nil
             mostKeys = 4 * listed.count + 4096
             self.state = state

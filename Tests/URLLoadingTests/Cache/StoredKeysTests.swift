@@ -72,6 +72,19 @@ import Testing
     }
 
     // CACHE-25
+    @Test("a key that is to be written twice waits until both are done") func twice() throws {
+        let (archive, keys) = (archive(), StoredKeys())
+        keys.willWrite(key(0))
+        keys.willWrite(key(0))
+        keys.noteWritten(key(0), in: archive)
+        keys.list(archive)
+        #expect(excluded(keys) == [false, true, true, true])
+        keys.noteWritten(key(0), in: archive)
+        keys.list(archive)
+        #expect(excluded(keys) == [true, true, true, true])
+    }
+
+    // CACHE-25
     @Test("two threads announce their writes in one order, and write in the other") func otherOrder() throws {
         let (archive, keys) = (archive(), StoredKeys())
         keys.willWrite(key(0))
