@@ -1,3 +1,5 @@
+internal import CLoadingOctets
+
 /// The requests for which a stored response is valid: the fields that `Vary` names, with their values in the original
 /// request (RFC 9111 §4.1).
 package struct CacheVariant: Sendable, Hashable {
@@ -85,17 +87,32 @@ package struct CacheVariant: Sendable, Hashable {
 
     /// The field names in `Vary`; nil if `*` is among them.
     static func names(_ fields: HTTPFields) -> [String]? {
-        guard fields.contains("Vary") else { return [] }
-        var names: Set<String> = []
-        for value in fields.values("Vary") {
-            for member in value.utf8.split(separator: UInt8(ascii: ",")) {
-                let name = String(decoding: OptionalWhitespace.trimmed(member).map(asciiLowercase), as: UTF8.self)
-                if name == "*" { return nil }
-                if !name.isEmpty { names.insert(name) }
-                if names.count > mostNames { return nil }
+        guard var index = fields.firstIndex(of: "Vary") else { return [] }
+        var names: [String] = []
+        while index < fields.count {
+            if fields.isNamed("Vary", at: index) {
+                for member in fields.octets(at: index).split(separator: UInt8(ascii: ",")) {
+                    let name = lowercaseName(member)
+                    if name == "*" { return nil }
+                    // At most so many, so a look at each takes no longer than a set.
+                    if !name.isEmpty, !names.contains(name) { names.append(name) }
+                    if names.count > mostNames { return nil }
+                }
+            }
+            index += 1
+        }
+        if names.count > 1 { names.sort() }
+        return names
+    }
+
+    private static func lowercaseName(_ member: ArraySlice<UInt8>) -> String {
+        member.withUnsafeBufferPointer { member in
+            let name = OptionalWhitespace.trimmed(member)
+            return String(unsafeUninitializedCapacity: name.count) { text in
+                clo_copy_lowercase(text.baseAddress, name.baseAddress, name.count)
+                return name.count
             }
         }
-        return names.sorted()
     }
 
     /// Appends the field lines combined and normalized, or NUL if the field is absent.

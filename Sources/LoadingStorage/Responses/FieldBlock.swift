@@ -4,16 +4,19 @@ internal import LoadingSemantics
 /// Encodes fields as one value: the number of fields, the lengths of each name and value, and all bytes.
 enum FieldBlock {
     static func data(_ fields: HTTPFields) -> Data {
-        var lengths: [UInt32] = [UInt32(truncatingIfNeeded: fields.count)]
         var bytes: [UInt8] = []
+        bytes.reserveCapacity(4 + 8 * fields.count + fields.bytes.count)
+        func append(_ number: UInt32) { withUnsafeBytes(of: number.littleEndian) { bytes.append(contentsOf: $0) } }
+        append(UInt32(truncatingIfNeeded: fields.count))
         for position in fields.positions {
-            lengths += [position.nameLength, position.valueLength]
+            append(position.nameLength)
+            append(position.valueLength)
+        }
+        for position in fields.positions {
             bytes += fields.bytes[range(position.nameStart, position.nameLength)]
             bytes += fields.bytes[range(position.valueStart, position.valueLength)]
         }
-        var data = Data()
-        for length in lengths { withUnsafeBytes(of: length.littleEndian) { data.append(contentsOf: $0) } }
-        return data + bytes
+        return Data(bytes)
     }
 
     /// Returns nil if the data are malformed.
