@@ -271,9 +271,10 @@ import Testing
             }
             if hasWaitedLong { try await stepped.step(by: loop.limits.addressSilence + 1) }
             await loop.run { started.current?.value.cancel() }
-            // Asked anew after the long silence alone.
+            // Asked anew after the long silence alone. That there is no IPv6 address may be asked once more: the race may
+            // have ended when that query had begun and the other had not, and is believed only beside an address.
             try await remember("silent")
-            #expect(book.asked.count == (hasWaitedLong ? 4 : 2))
+            #expect(book.asked.events.filter { $0.family == .ipv4 }.count == (hasWaitedLong ? 2 : 1))
         }
         #expect(outcomes.count == 0)
     }
