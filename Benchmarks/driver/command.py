@@ -109,7 +109,7 @@ def plan(
 def count(arguments: argparse.Namespace, bench: Bench, work: list) -> dict[str, list[counting.Count]]:
     counts: dict[str, list[counting.Count]] = {"User instructions": [], "System calls": []}
     for workload, able in work:
-        for client in able if not workload.cold and workload.concurrency < 1000 else []:
+        for client in able if not workload.cold else []:
             try:
                 if arguments.callgrind and client.countable:
                     counting.require("valgrind")
