@@ -40,9 +40,7 @@ import URLLoading
     private func load(
         from server: CaddyServer, then happen: () async throws -> Void
     ) async throws -> (ends: [String], seconds: Double) {
-        let configuration = URLSessionConfiguration.ephemeral
-        configuration.timeoutIntervalForRequest = 60
-        let session = URLSession(configuration: configuration)
+        let session = Self.patientSession()
         defer { session.invalidateAndCancel() }
         var request = URLRequest(url: server.secureURL("/"))
         request.assumesHTTP3Capable = true
@@ -95,13 +93,9 @@ import URLLoading
         let relay = try DatagramRelay(to: try #require(server.secureURL("/").port))
         defer { relay.stop() }
         relay.release()
-        let configuration = URLSessionConfiguration.ephemeral
-        configuration.timeoutIntervalForRequest = 60
-        let session = URLSession(configuration: configuration)
+        let session = Self.patientSession()
         defer { session.invalidateAndCancel() }
-        var request = URLRequest(url: try #require(URL(string: "https://localhost:\(relay.port)/")))
-        request.assumesHTTP3Capable = true
-        let (bytes, _) = try await session.bytes(for: request)
+        let (bytes, _) = try await session.bytes(for: try Self.request(relay))
         var text: [UInt8] = []
         for try await byte in bytes {
             text.append(byte)
@@ -115,6 +109,43 @@ import URLLoading
         }
         #expect(String(decoding: text, as: UTF8.self) == "b..............")
         #expect(relay.clientCount == 1)
+    }
+
+    // CONN-10: who answers is not the server, as far as the client can know
+    @Test("a server that crashed, and another that does not know the connection") func statelessResets() async throws {
+        let never = Signal("what never comes")
+        let origin = try origin(never)
+        let server = try caddy(before: origin)
+        let relay = try DatagramRelay(to: try #require(server.secureURL("/").port))
+        defer {
+            never.fire()
+            relay.stop()
+            server.stop()
+            origin.stop()
+        }
+        relay.release()
+        let session = Self.patientSession()
+        defer { session.invalidateAndCancel() }
+        let (bytes, _) = try await session.bytes(for: try Self.request(relay))
+        var iterator = bytes.makeAsyncIterator()
+        _ = try await iterator.next()
+        let start = ContinuousClock.now
+        relay.forge()
+        let error = await #expect(throws: URLError.self) { while try await iterator.next() != nil {} }
+        #expect(error?.code == .networkConnectionLost)
+        #expect((10..<20).contains((ContinuousClock.now - start) / .seconds(1)))
+    }
+
+    private static func patientSession() -> URLSession {
+        let configuration = URLSessionConfiguration.ephemeral
+        configuration.timeoutIntervalForRequest = 60
+        return URLSession(configuration: configuration)
+    }
+
+    private static func request(_ relay: DatagramRelay) throws -> URLRequest {
+        var request = URLRequest(url: try #require(URL(string: "https://localhost:\(relay.port)/")))
+        request.assumesHTTP3Capable = true
+        return request
     }
 
     // CONN-10, CONN-15: a crash is found out three and ten seconds later, and a server that is slow is waited for

@@ -37,7 +37,6 @@ extension HTTP3Connection {
             case .datagrams(let count, let segment, let mark):
                 // A small datagram costs as much as a larger one.
                 budget -= max(count, 512)
-                lastHeard = pool.loop.now
                 receive(UnsafeRawBufferPointer(rebasing: buffer[..<count]), segment: segment, mark: mark)
             case .wouldBlock: return
             // The port is closed, or there is no route. This ends the connection during the handshake. Later, the error
@@ -52,6 +51,7 @@ extension HTTP3Connection {
     private func receive(_ bytes: UnsafeRawBufferPointer, segment: Int, mark: UInt8) {
         do throws(HTTP3Error) {
             try session.receive(bytes, segment: segment, ecn: mark, at: pool.loop.now)
+            lastHeard = max(lastHeard, session.lastAuthenticated)
         } catch {
             giveUp(error)
         }

@@ -57,7 +57,9 @@ extension HTTP3Session {
         }
         let result = body(session)
         if result != 0 { throw thrown(failed(session)) }
-        if !budget.received(datagrams, causing: cl3_take_work(session)) {
+        let caused = cl3_take_work(session)
+        if UInt64(datagrams) > caused.foreign { lastAuthenticated = self.now }
+        if !budget.received(datagrams, causing: caused) {
             cl3_close(
                 session, CL3_CODE_APPLICATION, HTTP3ErrorCode.excessiveLoad.rawValue, UInt64(max(self.now, 0)))
             keepCloseDatagram(session)

@@ -1,7 +1,7 @@
 internal import Glibc
 
-/// A UDP relay on loopback that can delay datagrams. Datagrams of clients are held until `release`, and again after
-/// `hold`.
+/// A UDP relay on loopback that can delay datagrams, and forge answers. Datagrams of clients are held until `release`, and
+/// again after `hold`.
 package final class DatagramRelay: Sendable {
     package let port: Int
     private let target: Int
@@ -19,6 +19,7 @@ package final class DatagramRelay: Sendable {
 
     private struct State {
         var isHolding = true
+        var isForging = false
         var clients: [Client] = []
     }
 
@@ -65,6 +66,10 @@ package final class DatagramRelay: Sendable {
     /// Holds later datagrams.
     package func hold() { state.withValue { $0.isHolding = true } }
 
+    /// Forwards nothing any more, and answers each datagram with random bytes, as a server does that was restarted and
+    /// does not know the connection (RFC 9000 §10.3).
+    package func forge() { state.withValue { $0.isForging = true } }
+
     /// Must be called once.
     package func stop() {
         stopSwitch.stop()
@@ -105,6 +110,7 @@ package final class DatagramRelay: Sendable {
         state.withValue { state in
             let known = state.clients.firstIndex { $0.address.sin_port == address.sin_port }
             guard let index = known ?? add(address, to: &state) else { return }
+            if state.isForging { return answer(state.clients[index], Self.statelessReset()) }
             if state.isHolding { return state.clients[index].held.append(datagram) }
             _ = send(state.clients[index].descriptor, datagram, datagram.count, 0)
         }
@@ -125,12 +131,21 @@ package final class DatagramRelay: Sendable {
         while true {
             let count = recv(client.descriptor, &buffer, buffer.count, 0)
             guard count > 0 else { return }
-            var address = client.address
-            withUnsafeBytes(of: &address) { bytes in
-                _ = sendto(
-                    descriptor, buffer, count, 0, bytes.baseAddress?.assumingMemoryBound(to: sockaddr.self),
-                    socklen_t(bytes.count))
-            }
+            answer(client, Array(buffer.prefix(count)))
         }
+    }
+
+    private func answer(_ client: Client, _ datagram: [UInt8]) {
+        var address = client.address
+        withUnsafeBytes(of: &address) { bytes in
+            _ = sendto(
+                descriptor, datagram, datagram.count, 0, bytes.baseAddress?.assumingMemoryBound(to: sockaddr.self),
+                socklen_t(bytes.count))
+        }
+    }
+
+    /// With a token that no connection has.
+    private static func statelessReset() -> [UInt8] {
+        (0..<41).map { $0 == 0 ? .random(in: 0x40...0x7F) : .random(in: 0...0xFF) }
     }
 }
