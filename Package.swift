@@ -93,8 +93,9 @@ let package = Package(
         .target(
             name: "LoadingProtocols",
             dependencies: [
-                "LoadingSemantics", "CLoadingLinux", "CLoadingOctets", "CLoadingHTTP2", "CLoadingHTTP3", "CLoadingZlib",
-                "CLoadingBrotli", "CLoadingZstd",
+                "LoadingSemantics", "CLoadingOctets", "CLoadingHTTP2", "CLoadingHTTP3", "CLoadingZlib",
+                "CLoadingBrotli",
+                "CLoadingZstd",
             ],
             swiftSettings: strict),
         .target(
@@ -170,7 +171,8 @@ let package = Package(
         .testTarget(
             name: "LoadingEventsTests", dependencies: ["LoadingEvents", "TestSupport"], swiftSettings: strict),
         .testTarget(
-            name: "LoadingSemanticsTests", dependencies: ["LoadingSemantics", "LoadingTransport", "TestSupport"],
+            name: "LoadingSemanticsTests",
+            dependencies: ["LoadingSemantics", "LoadingTransport", "CLoadingOctets", "TestSupport"],
             swiftSettings: strict),
         .testTarget(
             name: "LoadingProtocolsTests",

@@ -52,8 +52,9 @@ let package = Package(
         .target(
             name: "LoadingProtocols",
             dependencies: [
-                "LoadingSemantics", "CLoadingLinux", "CLoadingOctets", "CLoadingHTTP2", "CLoadingHTTP3", "CLoadingZlib",
-                "CLoadingBrotli", "CLoadingZstd",
+                "LoadingSemantics", "CLoadingOctets", "CLoadingHTTP2", "CLoadingHTTP3", "CLoadingZlib",
+                "CLoadingBrotli",
+                "CLoadingZstd",
             ], swiftSettings: strict),
         .target(
             name: "LoadingTransport",

@@ -299,4 +299,6 @@ void cll_return_from_run_loop(void) {
     if (CFRunLoopGetCurrent != NULL && CFRunLoopStop != NULL) CFRunLoopStop(CFRunLoopGetCurrent());
 }
 
-_Thread_local unsigned long cll_thread_locks, cll_thread_loop;
+// ---- what the checks of debug builds know of the calling thread
+
+_Thread_local unsigned long cll_thread_levels, cll_thread_loop;

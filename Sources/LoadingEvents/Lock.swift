@@ -29,8 +29,8 @@ package struct Lock: ~Copyable, Sendable {
         private let level: Level
         /// The levels of the locks that the calling thread holds, one bit each, and `uncheckedOrder`.
         private static var held: UInt {
-            get { cll_locks_of_thread() }
-            set { cll_set_locks_of_thread(newValue) }
+            get { cll_levels_of_thread() }
+            set { cll_set_levels_of_thread(newValue) }
         }
         private static var uncheckedOrder: UInt { 16 }
     #endif
@@ -92,20 +92,20 @@ package struct Lock: ~Copyable, Sendable {
     #if DEBUG
         @usableFromInline
         func noteUnlocking() {
-            let held = cll_locks_of_thread()
-            if held & Self.uncheckedOrder == 0 { cll_set_locks_of_thread(held & ~level.rawValue) }
+            let held = Self.held
+            if held & Self.uncheckedOrder == 0 { Self.held = held & ~level.rawValue }
         }
 
         @usableFromInline
         func noteLocking() {
-            let held = cll_locks_of_thread()
+            let held = Self.held
             if held & Self.uncheckedOrder != 0 { return }
             let bit = level.rawValue
             // Also when it is free: the order is wrong before two threads ever meet in it.
             if held >= bit {
                 DebugCheck.fail("A lock of level \(level) is taken while one of its level or an inner one is held")
             }
-            cll_set_locks_of_thread(held | bit)
+            Self.held = held | bit
         }
     #endif
 

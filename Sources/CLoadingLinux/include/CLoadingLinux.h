@@ -4,7 +4,6 @@
 #ifndef C_LOADING_LINUX_H
 #define C_LOADING_LINUX_H
 
-#include <endian.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
@@ -426,10 +425,11 @@ int cll_ask_name_servers(const char *name, int type, uint8_t *answer, int capaci
 
 // ---- what the checks of debug builds know of the calling thread
 
-// A bit for each level of the locks that it holds (Lock.swift), and what identifies the event loop that it runs.
-extern _Thread_local unsigned long cll_thread_locks, cll_thread_loop;
-static inline unsigned long cll_locks_of_thread(void) { return cll_thread_locks; }
-static inline void cll_set_locks_of_thread(unsigned long locks) { cll_thread_locks = locks; }
+// A bit for each level of the locks that it holds, and one that turns the check off (Lock.swift); and what identifies the
+// event loop that it runs.
+extern _Thread_local unsigned long cll_thread_levels, cll_thread_loop;
+static inline unsigned long cll_levels_of_thread(void) { return cll_thread_levels; }
+static inline void cll_set_levels_of_thread(unsigned long levels) { cll_thread_levels = levels; }
 static inline unsigned long cll_loop_of_thread(void) { return cll_thread_loop; }
 static inline void cll_set_loop_of_thread(unsigned long loop) { cll_thread_loop = loop; }
 

@@ -42,7 +42,7 @@ static inline size_t clo_end_of_ascii(const void *bytes, size_t from, size_t cou
     return index;
 }
 
-// The first place of that octet in start..<end, or end.
+// The index of the first such octet in start..<end, or end.
 static inline size_t clo_index_of(const uint8_t *octets, size_t start, size_t end, uint8_t octet) {
     while (start < end && octets[start] != octet) start++;
     return start;
@@ -141,22 +141,6 @@ static inline size_t clo_start_of_trailing_whitespace(const uint8_t *octets, siz
     return end;
 }
 
-// Whether the octets are `text` without regard to case; `text` is in lower case and holds only letters and hyphens.
-//
-// Setting 0x20 makes capitals small and leaves the rest of such a text alone. The one other octet that it takes for one of
-// them is CR, for a hyphen, and no CR is left in a name or a value.
-static inline bool clo_matches(const uint8_t *octets, const uint8_t *text, size_t count) {
-    size_t index = 0;
-    for (; index + 8 <= count; index += 8) {
-        uint64_t word, wanted;
-        memcpy(&word, octets + index, sizeof word);
-        memcpy(&wanted, text + index, sizeof wanted);
-        if ((word | 0x2020202020202020) != wanted) return false;
-    }
-    for (; index < count; index++) if ((octets[index] | 0x20) != text[index]) return false;
-    return true;
-}
-
 // The index after a CRLF or LF at `index`, or 0.
 static inline size_t clo_end_of_line(const uint8_t *octets, size_t index, size_t end) {
     if (index >= end) return 0;
@@ -164,7 +148,7 @@ static inline size_t clo_end_of_line(const uint8_t *octets, size_t index, size_t
     return octets[index] == '\r' && index + 1 < end && octets[index + 1] == '\n' ? index + 2 : 0;
 }
 
-// The place of one field in a block: what HTTPFields.Position is in Swift.
+// The place of one field in a block: what HTTPFields.Position is in Swift. A test compares the two.
 typedef struct { uint32_t name_start, name_length, value_start, value_length; } clo_field;
 
 // Splits the fields that begin at `start` and end with an empty line. Returns the index after that line; 0 if it is not

@@ -21,6 +21,7 @@ struct HTTP1Framing {
 
     /// Every position lies inside `bytes`.
     init(_ bytes: UnsafeRawBufferPointer, _ positions: [HTTPFields.Position]) {
+        // Iterators take long in debug builds.
         var index = 0
         while index < positions.count {
             let position = positions[index]

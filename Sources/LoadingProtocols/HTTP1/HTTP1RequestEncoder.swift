@@ -88,6 +88,7 @@ package enum HTTP1RequestEncoder {
 
     /// Octets of all the field lines.
     private static func length(of fields: HTTPFields) -> Int {
+        // Not `reduce`, which takes long in debug builds.
         var length = 0
         for index in 0..<fields.count {
             let position = fields.positions[index]

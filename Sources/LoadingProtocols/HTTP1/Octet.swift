@@ -13,7 +13,7 @@ enum Octet {
 
     /// Space or tab: what may stand around a field value (RFC 9110 §5.6.3).
     @inline(__always)
-    static func isWhitespace(_ octet: UInt8) -> Bool { octet == space || octet == tab }
+    static func isWhitespace(_ octet: UInt8) -> Bool { clo_is_whitespace(octet) }
 
     @inline(__always)
     static func isLineEnd(_ octet: UInt8) -> Bool { octet == carriageReturn || octet == lineFeed }
@@ -48,11 +48,11 @@ extension UnsafeRawBufferPointer {
         clo_start_of_trailing_whitespace(octets, start, end)
     }
 
-    /// Whether `start..<end` is `text` without regard to case; `text` is in lower case and holds only letters and `-`.
+    /// Whether `start..<end` is `text`, but for the case of letters.
     @inline(__always)
     func matches(_ text: StaticString, from start: Int, to end: Int) -> Bool {
         let count = text.utf8CodeUnitCount
-        return end &- start == count && clo_matches(octets?.advanced(by: start), text.utf8Start, count)
+        return end &- start == count && clo_equals_ignoring_case(octets?.advanced(by: start), text.utf8Start, count)
     }
 
     /// For the loops in C. Nil only if the buffer is empty.

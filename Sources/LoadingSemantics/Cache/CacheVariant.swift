@@ -84,19 +84,22 @@ package struct CacheVariant: Sendable, Hashable {
 
     /// More names in `Vary` count as `*`: each of them costs time when a stored response is looked up.
     private static let mostNames = 64
+    /// More names with their repetitions count as `*` too.
+    private static let mostMembers = 1024
 
     /// The field names in `Vary`; nil if `*` is among them.
     static func names(_ fields: HTTPFields) -> [String]? {
         guard var index = fields.firstIndex(of: "Vary") else { return [] }
         var names: [String] = []
+        var memberCount = 0
         while index < fields.count {
             if fields.isNamed("Vary", at: index) {
                 for member in fields.octets(at: index).split(separator: UInt8(ascii: ",")) {
-                    let name = lowercaseName(member)
-                    if name == "*" { return nil }
-                    // At most so many, so a look at each takes no longer than a set.
+                    memberCount += 1
+                    guard let name = lowercaseName(member), name != "*" else { return nil }
+                    // There are few, so a look at each takes no longer than a set.
                     if !name.isEmpty, !names.contains(name) { names.append(name) }
-                    if names.count > mostNames { return nil }
+                    if names.count > mostNames || memberCount > mostMembers { return nil }
                 }
             }
             index += 1
@@ -105,9 +108,11 @@ package struct CacheVariant: Sendable, Hashable {
         return names
     }
 
-    private static func lowercaseName(_ member: ArraySlice<UInt8>) -> String {
+    /// Nil for what is not ASCII, which no field of a request can be named: such a `Vary` counts as `*`.
+    private static func lowercaseName(_ member: ArraySlice<UInt8>) -> String? {
         member.withUnsafeBufferPointer { member in
             let name = OptionalWhitespace.trimmed(member)
+            guard clo_end_of_ascii(name.baseAddress, 0, name.count) == name.count else { return nil }
             return String(unsafeUninitializedCapacity: name.count) { text in
                 clo_copy_lowercase(text.baseAddress, name.baseAddress, name.count)
                 return name.count

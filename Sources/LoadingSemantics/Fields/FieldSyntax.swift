@@ -1,3 +1,5 @@
+internal import CLoadingOctets
+
 /// Optional white space (OWS) in fields: spaces and tabs (RFC 9110 §5.6.3).
 enum OptionalWhitespace {
     static func contains(_ byte: UInt8) -> Bool { byte == 0x20 || byte == 0x09 }
@@ -20,7 +22,7 @@ enum OptionalWhitespace {
 /// The lower-case form of an ASCII letter; other octets are unchanged.
 @inline(__always)
 package func asciiLowercase(_ byte: UInt8) -> UInt8 {
-    byte &- 0x41 < 26 ? byte | 0x20 : byte
+    clo_lowercase(byte)
 }
 
 /// The upper-case form of an ASCII letter; other octets are unchanged.

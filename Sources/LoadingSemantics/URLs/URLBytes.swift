@@ -10,13 +10,12 @@ enum URLBytes {
     @inline(__always)
     static func isRegisteredName(_ byte: UInt8) -> Bool { clo_contains(registeredName, byte) }
 
-    /// What an authority is passed over for, before its parts are looked at: not "@" and "/?#", which end a part of it,
-    /// nor a space, a control character or DEL, which no URL contains.
+    /// The octets that the parser skips in an authority: ASCII without controls, space, DEL and the delimiters "@/?#".
     static var authority: clo_ascii_set {
         clo_ascii_set(low: 0x7FFF_7FF6_0000_0000, high: 0x7FFF_FFFF_FFFF_FFFE)
     }
 
-    /// The same for path and query, which only "#" ends.
+    /// The octets that it skips in path and query: ASCII without controls, space, DEL and "#".
     static var target: clo_ascii_set { clo_ascii_set(low: 0xFFFF_FFF6_0000_0000, high: 0x7FFF_FFFF_FFFF_FFFF) }
 
     /// A character that RFC 3986 allows anywhere, including "%".

@@ -82,6 +82,7 @@ final class LoopWatch: @unchecked Sendable {
         let loops = lock.withLock { self.loops }
         var isActive = false
         while lastSeen.count < loops.count { lastSeen.append(0) }
+        // Not `enumerated()`, which takes long in debug builds.
         for index in 0..<loops.count {
             let loop = loops[index]
             let word = loop.baton.load(ordering: .acquiring)

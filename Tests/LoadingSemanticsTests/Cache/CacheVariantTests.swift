@@ -71,6 +71,26 @@ import Testing
         #expect(stored.variant?.names == ["x", "y"])
     }
 
+    // CACHE-18: each costs time at a lookup, and bytes that are not ASCII name no field of a request
+    @Test(
+        "a Vary with too many members, or with one that is no name, counts as *",
+        arguments: [
+            (String(repeating: "x,", count: 1024), true), (String(repeating: "x,", count: 1025), false),
+            ((1...64).map { "x\($0)" }.joined(separator: ","), true),
+            ((1...65).map { "x\($0)" }.joined(separator: ","), false), ("x, \u{E9}", false),
+        ])
+    func members(vary: String, isStored: Bool) throws {
+        let decision = CacheStorageRules.decide(
+            try CacheFixtures.request([]), status: 200,
+            fields: HTTPFields([("Vary", vary), ("Cache-Control", "max-age=60")]), requestTime: 0, responseTime: 0,
+            isComplete: true)
+        if case .store(let stored) = decision {
+            #expect(isStored && stored.variant?.names.first?.hasPrefix("x") == true)
+        } else {
+            #expect(!isStored)
+        }
+    }
+
     // CACHE-18, CACHE-30: what goes to disk need not be what was sent.
     @Test func secretsCanBeHashed() throws {
         let seen = Mutex<[[UInt8]]>([])

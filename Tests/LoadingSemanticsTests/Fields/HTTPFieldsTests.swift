@@ -1,3 +1,4 @@
+import CLoadingOctets
 import LoadingSemantics
 import Testing
 
@@ -20,6 +21,15 @@ import Testing
         #expect(fields.combinedValue("Age") == nil)
         #expect(fields.contains("ACCEPT") && !fields.contains("Accep"))
         #expect(!HTTPFields().contains("Accept"))
+    }
+
+    @Test("the place of a field is laid out as in C") func layout() {
+        typealias Position = HTTPFields.Position
+        #expect(MemoryLayout<Position>.size == MemoryLayout<clo_field>.size)
+        #expect(MemoryLayout<Position>.stride == MemoryLayout<clo_field>.stride)
+        let position = Position(nameStart: 1, nameLength: 2, valueStart: 3, valueLength: 4)
+        let field = unsafeBitCast(position, to: clo_field.self)
+        #expect([field.name_start, field.name_length, field.value_start, field.value_length] == [1, 2, 3, 4])
     }
 
     // RFC 9110 §5.1: only letters have two cases.
