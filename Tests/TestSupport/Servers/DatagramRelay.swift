@@ -66,8 +66,8 @@ package final class DatagramRelay: Sendable {
     /// Holds later datagrams.
     package func hold() { state.withValue { $0.isHolding = true } }
 
-    /// Forwards nothing any more, and answers each datagram with random bytes, as a server does that was restarted and
-    /// does not know the connection (RFC 9000 §10.3).
+    /// Forwards nothing any more, in neither direction, and answers each datagram with random bytes, as a server does
+    /// that was restarted and does not know the connection (RFC 9000 §10.3).
     package func forge() { state.withValue { $0.isForging = true } }
 
     /// Must be called once.
@@ -131,7 +131,7 @@ package final class DatagramRelay: Sendable {
         while true {
             let count = recv(client.descriptor, &buffer, buffer.count, 0)
             guard count > 0 else { return }
-            answer(client, Array(buffer.prefix(count)))
+            if !state.current.isForging { answer(client, Array(buffer.prefix(count))) }
         }
     }
 
