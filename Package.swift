@@ -94,8 +94,7 @@ let package = Package(
             name: "LoadingProtocols",
             dependencies: [
                 "LoadingSemantics", "CLoadingOctets", "CLoadingHTTP2", "CLoadingHTTP3", "CLoadingZlib",
-                "CLoadingBrotli",
-                "CLoadingZstd",
+                "CLoadingBrotli", "CLoadingZstd",
             ],
             swiftSettings: strict),
         .target(

@@ -111,7 +111,7 @@ import URLLoading
         #expect(relay.clientCount == 1)
     }
 
-    // CONN-10: who answers is not the server, as far as the client can know
+    // CONN-10: an answer that is not authenticated does not show that the server is alive
     @Test("a server that crashed, and another that does not know the connection") func statelessResets() async throws {
         let never = Signal("what never comes")
         let origin = try origin(never)

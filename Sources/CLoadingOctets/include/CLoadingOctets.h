@@ -1,4 +1,4 @@
-// Loops over the octets of heads, fields and URLs.
+// Loops over the octets of heads, fields, URLs, text and WebSocket payloads.
 //
 // In C for the sake of debug builds: a program's debug build compiles this package without optimisation too, and a loop
 // in Swift then calls several functions for each octet. Everything is `static inline`, so an optimised build has it in
@@ -21,6 +21,11 @@ typedef struct { uint64_t low, high; } clo_ascii_set;
 
 static inline bool clo_contains(clo_ascii_set set, uint8_t octet) {
     return octet < 128 && ((octet < 64 ? set.low : set.high) >> (octet & 63) & 1);
+}
+
+// The characters of a URL's path and query, encoded as they have to be: ASCII without controls, space, DEL and "#".
+static inline clo_ascii_set clo_target_characters(void) {
+    return (clo_ascii_set) { 0xFFFFFFF600000000, 0x7FFFFFFFFFFFFFFF };
 }
 
 // The first octet in start..<end that is not in the set, or end.
@@ -173,11 +178,11 @@ static inline size_t clo_split_fields(
     }
 }
 
-// The index of the first field from `first` on with that name, in any case; `count` if there is none.
+// The index of the first field with that name, in any case; `count` if there is none.
 static inline size_t clo_index_of_field(
-    const uint8_t *block, size_t block_count, const clo_field *fields, size_t first, size_t count,
+    const uint8_t *block, size_t block_count, const clo_field *fields, size_t count,
     const uint8_t *name, size_t name_count) {
-    for (size_t index = first; index < count; index++) {
+    for (size_t index = 0; index < count; index++) {
         // All fields lie within the block; the second condition only protects memory if one did not.
         if (fields[index].name_length != name_count || name_count > block_count
             || fields[index].name_start > block_count - name_count) continue;

@@ -34,10 +34,10 @@ package enum HTTP1RequestTarget: Sendable, Equatable {
             try Self.write(target: target, to: &writer)
         case .authority(let authority): try Self.write(authority: authority, to: &writer)
         }
-        // Visible ASCII without "#": the characters of a URL, encoded as they have to be.
-        let characters = clo_ascii_set(low: 0xFFFF_FFF6_0000_0000, high: 0x7FFF_FFFF_FFFF_FFFF)
         let target = writer.written(from: start)
-        guard clo_end_of_set(target.octets, 0, target.count, characters) == target.count else { throw .invalidTarget }
+        guard clo_end_of_set(target.octets, 0, target.count, clo_target_characters()) == target.count else {
+            throw .invalidTarget
+        }
     }
 
     private static func write(target: String, to writer: inout OctetWriter) throws(HTTP1EncodingError) {

@@ -44,9 +44,8 @@ package final class HTTP3Session: HTTPStreamSession {
     @exclusivity(unchecked) var growth: StreamWindowGrowth
     /// The stream that is being reported as closed, and its received bytes.
     @exclusivity(unchecked) var closing = (number: Int64(-1), length: 0)
-    /// When a datagram was last received with a packet that the server has certainly sent, and not before. Others prove
-    /// nothing: anybody can forge them, and a server that was restarted answers with a stateless reset that does not
-    /// match.
+    /// When a datagram with an authenticated packet was last received. Other datagrams do not show that the server is
+    /// alive: they can be forged, and a server that was restarted answers with a stateless reset that does not match.
     @exclusivity(unchecked) package internal(set) var lastAuthenticated = Int64.min
 
     // Output.

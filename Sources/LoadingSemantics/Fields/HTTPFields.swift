@@ -158,7 +158,7 @@ package struct HTTPFields: Sendable {
                     // A position is what `clo_field` is in C.
                     let fields = positions.baseAddress?.assumingMemoryBound(to: clo_field.self)
                     let index = clo_index_of_field(
-                        block.baseAddress, block.count, fields, 0, count, name.baseAddress, name.count)
+                        block.baseAddress, block.count, fields, count, name.baseAddress, name.count)
                     return index < count ? index : nil
                 }
             }

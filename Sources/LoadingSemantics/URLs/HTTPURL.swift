@@ -200,7 +200,7 @@ extension HTTPURL {
             var targetEnd = end
             var isPlain = true
             while true {
-                targetEnd = endOfSet(URLBytes.target, from: targetEnd)
+                targetEnd = endOfSet(clo_target_characters(), from: targetEnd)
                 guard targetEnd < text.count, text[targetEnd] != UInt8(ascii: "#") else { break }
                 guard text[targetEnd] >= 0x80 else { throw .badCharacter }
                 isPlain = false

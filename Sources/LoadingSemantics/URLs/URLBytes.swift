@@ -15,9 +15,6 @@ enum URLBytes {
         clo_ascii_set(low: 0x7FFF_7FF6_0000_0000, high: 0x7FFF_FFFF_FFFF_FFFE)
     }
 
-    /// The octets that it skips in path and query: ASCII without controls, space, DEL and "#".
-    static var target: clo_ascii_set { clo_ascii_set(low: 0xFFFF_FFF6_0000_0000, high: 0x7FFF_FFFF_FFFF_FFFF) }
-
     /// A character that RFC 3986 allows anywhere, including "%".
     static func isURI(_ byte: UInt8) -> Bool {
         switch byte {

@@ -46,15 +46,17 @@ package enum TLSKeyLog {
     private static func isForeign(_ descriptor: Int32) -> Bool {
         var status = stat()
         guard fstat(descriptor, &status) == 0 else { return true }
-        return status.st_mode & S_IFMT != S_IFCHR && status.st_uid != geteuid() && status.st_uid != 0
+        return status.st_mode & S_IFMT != S_IFCHR && isForeign(status)
     }
 
     /// Whether another user has made the link, which may lead to any file of this one.
     private static func isForeignLink(_ path: String) -> Bool {
         var status = stat()
         guard lstat(path, &status) == 0 else { return true }
-        return status.st_uid != geteuid() && status.st_uid != 0
+        return isForeign(status)
     }
+
+    private static func isForeign(_ status: stat) -> Bool { status.st_uid != geteuid() && status.st_uid != 0 }
 
     private static let isOn = Atomic(true)
 

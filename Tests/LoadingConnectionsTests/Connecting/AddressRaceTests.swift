@@ -271,8 +271,8 @@ import Testing
             }
             if hasWaitedLong { try await stepped.step(by: loop.limits.addressSilence + 1) }
             await loop.run { started.current?.value.cancel() }
-            // Asked anew after the long silence alone. That there is no IPv6 address may be asked once more: the race may
-            // have ended when that query had begun and the other had not, and is believed only beside an address.
+            // Names are resolved again only after the long silence. The IPv6 query may be repeated: that there is no such
+            // address is remembered only beside an IPv4 address, and the race may have ended before that query began.
             try await remember("silent")
             #expect(book.asked.events.filter { $0.family == .ipv4 }.count == (hasWaitedLong ? 2 : 1))
         }
