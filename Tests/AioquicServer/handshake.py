@@ -94,11 +94,11 @@ class Attack:
         try:
             for index in range(MOST):
                 self.send(index)
-                self.hear()
+                self.receive()
             say("endless")
         except ConnectionRefusedError:
             # Its last words may have come before.
-            self.hear()
+            self.receive()
             say("over")
 
     def send(self, index):
@@ -124,7 +124,7 @@ class Attack:
         head = head_of(INITIAL, self.id, frames) + struct.pack(">H", index & 0xFFFF)
         self.near.send(self.keys.encrypt_packet(head, frames, index))
 
-    def hear(self):
+    def receive(self):
         try:
             datagram = self.near.recv(65536)
         except BlockingIOError:

@@ -270,7 +270,7 @@ private final class ManyTasks: NSObject, URLSessionDownloadDelegate, @unchecked 
         self.holds = holds
     }
 
-    private func tell(_ step: String) {
+    private func report(_ step: String) {
         let now = DispatchTime.now()
         write("\(step) \(Double(now.uptimeNanoseconds - start.uptimeNanoseconds) / 1e6)")
         start = now
@@ -281,7 +281,7 @@ private final class ManyTasks: NSObject, URLSessionDownloadDelegate, @unchecked 
         let session = URLSession(
             configuration: .background(withIdentifier: identifier), delegate: self, delegateQueue: nil)
         list(session)
-        tell("attached")
+        report("attached")
         let tasks = (0..<count).map { _ in
             let task = session.downloadTask(with: url)
             // Later than anything that is measured.
@@ -289,15 +289,15 @@ private final class ManyTasks: NSObject, URLSessionDownloadDelegate, @unchecked 
             task.resume()
             return task
         }
-        tell("created")
+        report("created")
         list(session)
-        tell("listed")
+        report("listed")
         if holds {
             for task in tasks { task.cancel() }
-            tell("cancelled")
+            report("cancelled")
         }
         finished.wait()
-        tell("ended")
+        report("ended")
         list(session)
     }
 

@@ -87,15 +87,15 @@ import Testing
     @Test("a flush completes after all work submitted before it") func flush() throws {
         let thread = StorageThread(named: "test-store") { Store() }
         let hold = Signal("held up")
-        let told = EventRecorder<String>()
+        let steps = EventRecorder<String>()
         thread.perform { _ in
             try? hold.wait()
-            told.record("work")
+            steps.record("work")
         }
-        thread.flush { told.record("flushed") }
-        #expect(told.events == [])
+        thread.flush { steps.record("flushed") }
+        #expect(steps.events == [])
         hold.fire()
-        #expect(try told.waitFor(count: 2) == ["work", "flushed"])
+        #expect(try steps.waitFor(count: 2) == ["work", "flushed"])
     }
 
     @Test("waiting within the store's own work does not deadlock") func waitWithin() {

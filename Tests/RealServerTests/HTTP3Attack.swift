@@ -7,7 +7,7 @@ struct HTTP3Attack: Sendable, CustomTestStringConvertible {
     /// The text of the response, or the code of the error.
     let end: String
     /// The error with which the client closes the connection; nil if it stays open.
-    let told: String?
+    let code: String?
     /// On how many connections the request is sent.
     var connections = 1
 
@@ -17,12 +17,12 @@ struct HTTP3Attack: Sendable, CustomTestStringConvertible {
 
     /// With a code of HTTP/3's (RFC 9114 §8.1, RFC 9204 §6).
     private static func broken(_ code: Int, _ paths: String...) -> [Self] {
-        paths.map { Self(path: $0, end: "-1017", told: "http 0x\(String(code, radix: 16))") }
+        paths.map { Self(path: $0, end: "-1017", code: "http 0x\(String(code, radix: 16))") }
     }
 
     /// With a code of QUIC's (RFC 9000 §20.1).
     private static func violated(_ code: Int, _ paths: String...) -> [Self] {
-        paths.map { Self(path: $0, end: "-1017", told: "quic 0x\(String(code, radix: 16))") }
+        paths.map { Self(path: $0, end: "-1017", code: "quic 0x\(String(code, radix: 16))") }
     }
 
     static let http: [Self] = [
@@ -58,7 +58,7 @@ struct HTTP3Attack: Sendable, CustomTestStringConvertible {
         ].flatMap(\.self)
         // Not an HTTP error: the request is repeated, over QUIC because there is no server over TCP.
         + ["/garbled-handshake", "/key-update", "/key-update-asked"].map {
-            Self(path: $0, end: "-1005", told: "quic 0x10a", connections: 3)
+            Self(path: $0, end: "-1005", code: "quic 0x10a", connections: 3)
         }
 
     // MARK: Floods
@@ -76,7 +76,7 @@ struct HTTP3Attack: Sendable, CustomTestStringConvertible {
         + violated(0x9, "/ids") + violated(0x1, "/gaps", "/handshake-gaps")
 
     /// A flood after the load has ended: the connection must be closed too.
-    static let after = [Self(path: "/reset-stream", end: "-1005", told: "http 0x107")]
+    static let after = [Self(path: "/reset-stream", end: "-1005", code: "http 0x107")]
 
     // MARK: Response errors
 
@@ -85,9 +85,9 @@ struct HTTP3Attack: Sendable, CustomTestStringConvertible {
             "/no-status", "/two-statuses", "/late-status", "/capitals", "/field-of-connection", "/field-of-request",
             "/length-that-is-none", "/too-long", "/long-section", "/many-fields", "/interim", "/nothing",
             "/no-final-response", "/data-behind-trailers",
-        ].map { Self(path: $0, end: "-1017", told: nil) }
+        ].map { Self(path: $0, end: "-1017", code: nil) }
         // CONN-27
-        + ["/too-short", "/reset"].map { Self(path: $0, end: "-1005", told: nil) }
+        + ["/too-short", "/reset"].map { Self(path: $0, end: "-1005", code: nil) }
 
     // MARK: Harmless
 
@@ -95,5 +95,5 @@ struct HTTP3Attack: Sendable, CustomTestStringConvertible {
         "/blocked", "/answer-to-no-challenge", "/token", "/done-again", "/padding", "/stop-request",
         "/windows-that-shrink", "/unknown-stream", "/unknown-stream-reset", "/late-first", "/unknown-frames",
         "/goaway", "/table", "/new-streams", "/junk", "/replays",
-    ].map { Self(path: $0, end: "well", told: nil) }
+    ].map { Self(path: $0, end: "well", code: nil) }
 }

@@ -40,7 +40,7 @@ import URLLoading
     private func load(
         from server: CaddyServer, then happen: () async throws -> Void
     ) async throws -> (ends: [String], seconds: Double) {
-        let session = Self.patientSession()
+        let session = Self.waitingSession()
         defer { session.invalidateAndCancel() }
         var request = URLRequest(url: server.secureURL("/"))
         request.assumesHTTP3Capable = true
@@ -93,7 +93,7 @@ import URLLoading
         let relay = try DatagramRelay(to: try #require(server.secureURL("/").port))
         defer { relay.stop() }
         relay.release()
-        let session = Self.patientSession()
+        let session = Self.waitingSession()
         defer { session.invalidateAndCancel() }
         let (bytes, _) = try await session.bytes(for: try Self.request(relay))
         var text: [UInt8] = []
@@ -124,7 +124,7 @@ import URLLoading
             origin.stop()
         }
         relay.release()
-        let session = Self.patientSession()
+        let session = Self.waitingSession()
         defer { session.invalidateAndCancel() }
         let (bytes, _) = try await session.bytes(for: try Self.request(relay))
         var iterator = bytes.makeAsyncIterator()
@@ -136,7 +136,7 @@ import URLLoading
         #expect((10..<20).contains((ContinuousClock.now - start) / .seconds(1)))
     }
 
-    private static func patientSession() -> URLSession {
+    private static func waitingSession() -> URLSession {
         let configuration = URLSessionConfiguration.ephemeral
         configuration.timeoutIntervalForRequest = 60
         return URLSession(configuration: configuration)

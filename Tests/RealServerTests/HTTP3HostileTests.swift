@@ -8,7 +8,7 @@ import URLLoading
     /// What a client may hold for one: a response's head of 256 KiB, some copies of it, windows, and buffers.
     private static let mostMemory = 8 << 20
     /// A client has to have been sent ten thousand packets before it may call that a flood, by a server in Python.
-    private static let patience = Duration.seconds(60)
+    private static let timeout = Duration.seconds(60)
 
     private func request(_ host: String, _ path: String) throws -> URLRequest {
         let port = try #require(HostileServerTrait.server).port
@@ -33,18 +33,18 @@ import URLLoading
                 why.withValue { $0 = String(describing: (error as? URLError)?.userInfo[NSUnderlyingErrorKey]) }
                 ends.record(error.map { "\(($0 as? URLError)?.code.rawValue ?? 0)" } ?? text)
             }.resume()
-            let end = try await ends.waitFor(count: 1, within: Self.patience)
+            let end = try await ends.waitFor(count: 1, within: Self.timeout)
             #expect(end == [attack.end], "\(why.current)")
-            if attack.told != nil {
-                let told = try await server.wait(for: attack.path + " ", within: Self.patience)
-                #expect(told == attack.told, "\(why.current) \(server.events.suffix(4))")
+            if attack.code != nil {
+                let code = try await server.wait(for: attack.path + " ", within: Self.timeout)
+                #expect(code == attack.code, "\(why.current) \(server.events.suffix(4))")
             }
             let growth = memory.growth()
             #expect(growth < Memory.limit(Self.mostMemory), "\(growth) bytes")
             // Where the connection goes on so does the server. For another name it is another one in any case: this
             // one may be left alone for a while.
             let hosts =
-                attack.told == nil && !["/goaway", "/table"].contains(attack.path)
+                attack.code == nil && !["/goaway", "/table"].contains(attack.path)
                 ? ["127.0.0.1", "localhost"] : ["localhost"]
             for host in hosts {
                 let text = (try? await session.data(for: request(host, "/well")).0).map {

@@ -297,18 +297,18 @@ struct HTTP3RouteTests {
     }
 
     /// What comes to its end first when there is no way any more.
-    enum Patience: CaseIterable {
-        case ofTheRequest
+    enum FirstTimeout: CaseIterable {
+        case request
         /// As long as the server keeps a connection of which it hears nothing.
-        case ofTheConnection
+        case connection
     }
 
     // CONN-11, CONN-15, MET-7: another route may appear, so not at once; but not after the earliest timeout
     // for
-    @Test("an interface goes down during a load and stays down", arguments: Patience.allCases)
-    func outageWithoutEnd(patience: Patience) async throws {
+    @Test("an interface goes down during a load and stays down", arguments: FirstTimeout.allCases)
+    func outageWithoutEnd(timeout: FirstTimeout) async throws {
         let far = try RemoteNetwork()
-        let isLong = patience == .ofTheConnection
+        let isLong = timeout == .connection
         try await using(far, options: isLong ? ["--timeout=2s"] : []) {
             session, server, witness, metrics async throws in
             #expect(try await text(session, request(server.port, "/small")) == "small")
@@ -338,7 +338,7 @@ struct HTTP3RouteTests {
     }
 
     // CONN-12, CONN-14: a load under way waits for another way, one that begins is told at once
-    @Test("a load begins while the connection of others has no way") func beginsDuringOutage() async throws {
+    @Test("a load begins while the shared connection has no route") func beginsDuringOutage() async throws {
         let far = try RemoteNetwork()
         try await using(far) { session, server, witness, metrics async throws in
             var body = Body(try await session.bytes(for: request(server.port, "/big")).0)

@@ -23,7 +23,7 @@ import URLLoading
     }
 
     // S-7, CONN-7, MET-7, MET-10
-    @Test("a server that is assumed to speak HTTP/3 is asked over it") func assumed() async throws {
+    @Test("a server that is assumed to support HTTP/3 is asked over it") func assumed() async throws {
         let server = try server()
         defer { server.stop() }
         try await TransactionRecorder.record { session, metrics async throws in
@@ -182,7 +182,7 @@ import URLLoading
             let session = URLSession(configuration: configuration)
             defer { session.invalidateAndCancel() }
             _ = try await session.data(for: request(server.port, "/"))
-            #expect(datagrams.hasHeard == (maximum == .TLSv13))
+            #expect(datagrams.hasReceived == (maximum == .TLSv13))
         }
     }
 
@@ -204,7 +204,7 @@ import URLLoading
                 ])
         }
         #expect(server.connectionCount == 1)
-        #expect(datagrams.hasHeard)
+        #expect(datagrams.hasReceived)
     }
 
     // CONN-12: the error of TCP does not wait for QUIC's, which would be ten seconds
@@ -220,7 +220,7 @@ import URLLoading
             #expect(error?.code == .cannotConnectToHost)
             #expect(ContinuousClock.now - start < .seconds(8))
         }
-        #expect(datagrams.hasHeard)
+        #expect(datagrams.hasReceived)
     }
 
     // CONN-6: what a response says counts for what comes next

@@ -84,7 +84,7 @@ struct HTTP3UpgradeTests {
             #expect(versions == [version])
         }
         if version == "h2" { #expect(tcp.connectionCount == 1) }
-        if isSilent { #expect(silence.hasHeard) }
+        if isSilent { #expect(silence.hasReceived) }
     }
 
     // CONN-8: it is broken when it has come to its own end, and not before
@@ -99,9 +99,9 @@ struct HTTP3UpgradeTests {
             for _ in 0..<2 { #expect(try await text(session, url) == "0") }
             #expect(Loopback.hasConnection(to: silence.port))
             try await eventually(within: .seconds(40)) { !Loopback.hasConnection(to: silence.port) }
-            #expect(silence.hasHeard)
+            #expect(silence.hasReceived)
             for _ in 0..<3 { #expect(try await text(session, url) == "0") }
-            #expect(!silence.hasHeard)
+            #expect(!silence.hasReceived)
         }
         #expect(tcp.connectionCount == 1)
     }

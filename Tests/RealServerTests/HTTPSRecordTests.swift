@@ -102,7 +102,7 @@ struct HTTPSRecordTests {
             isThere ? .records([Self.record("a.example", "h2")], lifetime: 60) : .noSuchName
         }
         #expect(versions == ["http/1.1", "http/1.1"])
-        #expect(!datagrams.hasHeard)
+        #expect(!datagrams.hasReceived)
         #expect(tcp.connectionCount == 1)
     }
 

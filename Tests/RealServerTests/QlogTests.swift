@@ -22,7 +22,7 @@ import URLLoading
     }
 
     // Done when of HTTP/3: qlog by an environment variable
-    @Test("each connection logs its packets to its own file, without contents") func told() async throws {
+    @Test("each connection logs its packets to its own file, without contents") func packets() async throws {
         let folder = try TemporaryDirectory()
         try await load(into: folder.path)
         // Others may write there meanwhile, and a connection to another address of the host too.

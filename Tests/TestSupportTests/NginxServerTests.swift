@@ -19,8 +19,8 @@ import Testing
         #expect(try fetch("--data", "body", server.url("/upload").absoluteString).hasPrefix("200 "))
     }
 
-    @Test("the secure port speaks HTTP 1 and 2 with the authority's certificate")
-    func theSecurePortSpeaksHTTP1And2WithTheAuthoritysCertificate() throws {
+    @Test("the secure port supports HTTP/1.1 and HTTP/2 with the authority's certificate")
+    func theSecurePortSupportsHTTP1And2() throws {
         let server = try NginxServer(files: ["x": Array("x".utf8)])
         defer { server.stop() }
         let files = try TemporaryDirectory()
@@ -32,7 +32,7 @@ import Testing
         }
     }
 
-    @Test("the log tells how many connections were used") func theLogTellsHowManyConnectionsWereUsed() throws {
+    @Test("the log contains how many connections were used") func theLogContainsHowManyConnectionsWereUsed() throws {
         var options = NginxServer.Options()
         options.keepAliveRequests = 2
         let server = try NginxServer(files: ["x": [120]], options: options)
@@ -47,8 +47,8 @@ import Testing
         #expect(log.map(\.bodyBytesSent) == [1, 1, 1])
     }
 
-    @Test("a configuration that nginx refuses is told with its words")
-    func aConfigurationThatNginxRefusesIsToldWithItsWords() throws {
+    @Test("a configuration that nginx refuses is reported with its words")
+    func aConfigurationThatNginxRefusesIsReportedWithItsWords() throws {
         var options = NginxServer.Options()
         options.directives = "nonsense;"
         let failure = #expect(throws: NginxServer.StartFailure.self) { try NginxServer(options: options) }

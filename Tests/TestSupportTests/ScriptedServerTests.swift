@@ -45,8 +45,8 @@ import Testing
         #expect(request.raw == Array((head + body).utf8))
     }
 
-    @Test("a reset, a close and the client's own ways to end are told apart")
-    func aResetACloseAndTheClientsOwnWaysToEndAreToldApart() throws {
+    @Test("a reset, a close and the client's own ways to end are distinguished")
+    func aResetACloseAndTheClientsOwnWaysToEndAreDistinguished() throws {
         let ready = Signal("the client's connect")
         let server = try ScriptedServer(connections: [
             [.wait(ready), .reset], [.send("x"), .close], [.send("x"), .waitForClose], [.send("x"), .waitForClose],
@@ -84,7 +84,7 @@ import Testing
         try await server.finish()
     }
 
-    @Test("what a script throws is told by finish") func whatAScriptThrowsIsToldByFinish() throws {
+    @Test("what a script throws is thrown by finish") func whatAScriptThrowsIsThrownByFinish() throws {
         let server = try ScriptedServer(steps: [.expect(method: "GET", target: "/right")])
         defer { server.stop() }
         let client = try RawClient(port: server.port)

@@ -52,8 +52,8 @@ import Testing
         try server.finish()
     }
 
-    @Test("a server without certificate serves those who want none")
-    func aServerWithoutCertificateServesThoseWhoWantNone() throws {
+    @Test("a server without certificate serves clients that require none")
+    func aServerWithoutCertificate() throws {
         let server = try server(TLSServerOptions(authority: authority).with { $0.showsCertificate = false })
         defer { server.stop() }
         let url = server.url().absoluteString
@@ -132,8 +132,8 @@ import Testing
         #expect(output.contains("Cert Status: revoked"))
     }
 
-    @Test("old versions and weak certificates are spoken when asked for")
-    func oldVersionsAndWeakCertificatesAreSpokenWhenAskedFor() throws {
+    @Test("old versions and weak certificates are offered when the options say so")
+    func oldVersionsAndWeakCertificates() throws {
         let identity = try authority.issue(
             .localhost.with {
                 $0.key = .rsa(bits: 1024)
@@ -163,7 +163,7 @@ import Testing
         #expect(try !OpenSSLCommand.run(connect).contains("unexpected eof while reading"))
     }
 
-    @Test("TLS over a descriptor that was accepted elsewhere") func tlsOverADescriptorThatSomebodyElseAccepted() throws
+    @Test("TLS over a descriptor that was accepted elsewhere") func tlsOverADescriptorThatWasAcceptedElsewhere() throws
     {
         var ends: [Int32] = [-1, -1]
         #expect(socketpair(AF_UNIX, Int32(SOCK_STREAM.rawValue), 0, &ends) == 0)

@@ -2,7 +2,7 @@ import TestSupport
 import Testing
 
 @Suite struct WaitingTests {
-    @Test("a signal releases those who wait, before and after") func aSignalReleasesThoseWhoWaitBeforeAndAfter()
+    @Test("a signal releases waits that began before and after it") func aSignalReleasesWaitsBeforeAndAfter()
         async throws
     {
         let signal = Signal("go")

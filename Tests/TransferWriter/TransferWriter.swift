@@ -55,7 +55,7 @@ private final class Program {
     private var sent = 0
     /// The tasks whose last acknowledgement has that number.
     private var acknowledged: [Int: Int] = [:]
-    private var untold: Set = [1, 2, 3, 4]
+    private var unreported: Set = [1, 2, 3, 4]
 
     init(_ descriptor: Int32, _ folder: String, _ base: String) {
         self.descriptor = descriptor
@@ -68,7 +68,7 @@ private final class Program {
         while next() != .replayed {}
         send((1...5).map { .create(description($0)) })
         send((1...4).map { .resume(task: $0) })
-        while !untold.isEmpty { handle(next()) }
+        while !unreported.isEmpty { handle(next()) }
     }
 
     private func description(_ task: Int) -> TransferDescription {
@@ -98,7 +98,7 @@ private final class Program {
             for (task, last) in acknowledged where last <= Int(number) {
                 acknowledged[task] = nil
                 ctd_mark(2000 + task)
-                untold.remove(task)
+                unreported.remove(task)
             }
         case .ended(let task, let end):
             guard case .file = end.outcome else { exit(70) }

@@ -70,10 +70,10 @@ import URLSessionCommandCore
         #expect(entries.map(\.response.status) == [401, 200])
         #expect(entries.map(\.response.content.size) == [4, 2])
         let sent = harness.server.requests.map { $0.fields.map { "\($0.name): \($0.value)" } }
-        let told = entries.map { $0.request.headers.map { "\($0.name): \($0.value)" } }
-        #expect(told.first == sent.first)
+        let recorded = entries.map { $0.request.headers.map { "\($0.name): \($0.value)" } }
+        #expect(recorded.first == sent.first)
         let shown = sent.last?.map { $0.hasPrefix("Authorization: ") ? "Authorization: Basic [redacted]" : $0 }
-        #expect(told.last == shown)
+        #expect(recorded.last == shown)
         #expect(entries.first?.response.headers.contains(.init("WWW-Authenticate", "Basic realm=\"r\"")) == true)
     }
 

@@ -23,13 +23,13 @@ import Testing
         let heads = HeadRecorder(
             VerboseOutput(CommandLineRequest(url: "http://h/"), terminal: Terminal()), retaining: .none,
             keepsTunnels: true)
-        let told = [
+        let observed = [
             request("a:443", round: 1), request("b:443", round: 2), response(407, round: 1), request("a:443", round: 3),
             response(200, round: 2), response(201, round: 3), response(202, round: 4), response(203, round: 3),
         ]
-        for head in told { heads.observe(head) }
+        for head in observed { heads.observe(head) }
         let kept = heads.tunnelExchanges
-        #expect(kept.map(\.request) == [told[0], told[1], told[3]])
-        #expect(kept.map(\.response) == [told[2], told[4], told[5]])
+        #expect(kept.map(\.request) == [observed[0], observed[1], observed[3]])
+        #expect(kept.map(\.response) == [observed[2], observed[4], observed[5]])
     }
 }

@@ -10,7 +10,7 @@ import Testing
 /// The conversation of the command with the background service.
 struct ServiceConversationTests {
     // BG-21: also an end that arrives together with notices
-    @Test("the end is told each time") func end() throws {
+    @Test("the end is reported each time") func end() throws {
         var ends: [Int32] = [-1, -1]
         try #require(socketpair(AF_UNIX, Int32(SOCK_STREAM.rawValue) | Int32(SOCK_NONBLOCK.rawValue), 0, &ends) == 0)
         var bytes = Data()

@@ -150,7 +150,7 @@ import URLSessionCommandCore
     }
 
     // CONN-2: the switches say what was wanted
-    @Test func versionsThatAreNotSpoken() {
+    @Test func versionsThatAreNotSupported() {
         var context = TransferFailure.Context(url: "https://h/")
         context.version = .http2
         let refused = NSError(

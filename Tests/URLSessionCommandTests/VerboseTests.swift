@@ -232,15 +232,15 @@ import URLSessionCommandCore
         }
         defer { proxy.stop() }
         let arguments = ["https://far.test/", "-k", "-s"]
-        let told = try ChildProcess.run(
+        let verbose = try ChildProcess.run(
             CommandHarness.executable(), arguments + ["-v", "-o", harness.target.path], environment: environment(proxy))
-        #expect(told.exit == .code(0))
+        #expect(verbose.exit == .code(0))
         #expect(
-            lines(told.output, ">").filter { $0.hasSuffix("HTTP/1.1") } == [
+            lines(verbose.output, ">").filter { $0.hasSuffix("HTTP/1.1") } == [
                 "CONNECT far.test:443 HTTP/1.1", "GET / HTTP/1.1",
             ])
         #expect(
-            lines(told.output, "<").filter { $0.hasPrefix("Via") || $0.hasPrefix("HTTP/") } == [
+            lines(verbose.output, "<").filter { $0.hasPrefix("Via") || $0.hasPrefix("HTTP/") } == [
                 "HTTP/1.1 200 Made", "Via: x", "HTTP/1.1 200 OK",
             ])
         let printed = try ChildProcess.run(

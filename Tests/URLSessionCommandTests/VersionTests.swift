@@ -30,7 +30,7 @@ import URLSessionCommandCore
     }
 
     // CONN-2, CONN-7
-    @Test("each of them is spoken") func each() throws {
+    @Test("each version is used") func each() throws {
         let server = try server(["h1", "h2", "h3"])
         defer { server.stop() }
         let url = server.secureURL("/small")
@@ -41,7 +41,7 @@ import URLSessionCommandCore
     }
 
     // CONN-2: no other is taken in its place
-    @Test("one that is not spoken") func notSpoken() throws {
+    @Test("a version that the server does not support") func notSupported() throws {
         let plain = try ScriptedServer.answering(.text("hello"), tls: TLSServerOptions(authority: authority))
         defer { plain.stop() }
         let url = plain.url("/", host: "localhost")
@@ -59,7 +59,7 @@ import URLSessionCommandCore
     }
 
     // CONN-2, R-1
-    @Test("a redirect to the clear is no way out", arguments: [("--http2", ExitCode.noHTTP2)])
+    @Test("a redirect to http does not bypass the version", arguments: [("--http2", ExitCode.noHTTP2)])
     func redirects(_ name: String, _ exit: ExitCode) throws {
         let plain = try ScriptedServer.answering(.text("hello"))
         defer { plain.stop() }

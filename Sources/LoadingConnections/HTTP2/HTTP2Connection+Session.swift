@@ -28,7 +28,7 @@ extension HTTP2Connection: HTTP2SessionObserver {
         // The first of two GOAWAY frames does not name the last stream (RFC 9113 §6.8).
         guard lastStream > 0, lastStream < Int32.max else { return }
         let taken = min(requestCount, Int(lastStream / 2) + 1)
-        if code == .noError, taken > 0 { pool.requestLimits[primaryOrigin.key] = .told(taken) }
+        if code == .noError, taken > 0 { pool.requestLimits[primaryOrigin.key] = .announced(taken) }
     }
 
     func receivedPingAnswer(_ payload: UInt64) {

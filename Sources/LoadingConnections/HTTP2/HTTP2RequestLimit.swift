@@ -18,7 +18,7 @@ struct HTTP2RequestLimit: Equatable {
     private static let mostRequests = 10_000
 
     /// The limit from a GOAWAY.
-    static func told(_ count: Int) -> Self {
+    static func announced(_ count: Int) -> Self {
         var limit = Self()
         limit.count = count
         return limit

@@ -190,8 +190,8 @@ struct SystemConditionsTests {
     }
 
     // BG-23
-    @Test("signals of strangers count for nothing")
-    func strangers() async throws {
+    @Test("signals of other programs are ignored")
+    func signalsOfOtherPrograms() async throws {
         let bus = try ScriptedBus { $0.member == "Get" ? [.reply([.variant(.boolean(false))])] : nil }
         defer { bus.stop() }
         let watcher = try Watcher()

@@ -7,7 +7,7 @@ import Testing
 /// The power fails at each moment of the life of a journal, and what was not synchronized is on the disk in part.
 @Suite(.leakChecked) struct PowerFailureTests {
     // BG-5, BG-6
-    @Test("no promise is broken") func promises() throws {
+    @Test("each commit that was acknowledged is in the journal") func acknowledgedCommits() throws {
         let directory = try TemporaryDirectory()
         let folder = directory.file("journal-folder")
         try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: false)
@@ -37,7 +37,7 @@ import Testing
         guard steps.contains(where: { JournalSteps.contents(after: $0, in: folder.path) == contents }) else {
             return "\(place): not what \(crash.promised) steps have promised"
         }
-        for path in JournalSteps.promisedFiles(of: contents) {
+        for path in JournalSteps.committedFiles(of: contents) {
             guard let content = try? Data(contentsOf: URL(fileURLWithPath: path)),
                 content == Data(JournalSteps.fileContent)
             else { return "\(place): \(path) is incomplete" }

@@ -504,7 +504,7 @@ struct TransferMachineTests {
     /// Every phase with every input: a load is started and stopped at most once at a time, a place is taken and given
     /// up in turn, and there is one end.
     // BG-6, T-6
-    @Test("random inputs keep the machine's promises", arguments: 0..<200) func random(seed: Int) throws {
+    @Test("random inputs keep the machine's invariants", arguments: 0..<200) func random(seed: Int) throws {
         var generator = SplitMix(state: UInt64(seed))
         var machine = Self.machine {
             $0.description.request.isDiscretionary = seed % 3 == 0

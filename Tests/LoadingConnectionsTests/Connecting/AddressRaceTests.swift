@@ -8,7 +8,7 @@ import Testing
 
 @testable import LoadingConnections
 
-/// Races over real sockets on loopback, with names of a book.
+/// Races over real sockets on loopback, with names of a table.
 @Suite struct AddressRaceTests {
     /// How a race ended.
     private enum Outcome: Equatable, Sendable {
@@ -20,14 +20,14 @@ import Testing
 
     private let stepped: SteppedLoop
     private var loop: EventLoop { stepped.loop }
-    private let book = NameBook()
+    private let hosts = HostTable()
     private let resolver: NameResolver
     private let outcomes = EventRecorder<Outcome>()
     private let events = EventRecorder<LoadEvent>()
 
     init() throws {
         stepped = try SteppedLoop()
-        resolver = book.resolver()
+        resolver = hosts.resolver()
     }
 
     /// Starts a race, which is given to `hold` on its loop.
@@ -64,7 +64,7 @@ import Testing
     @Test("both families answer") func bothFamiliesAnswer() async throws {
         let server = try ScriptedServer(.dualStack, steps: [.waitForClose])
         defer { server.stop() }
-        book.set("both", ["127.0.0.1", "::1"])
+        hosts.set("both", ["127.0.0.1", "::1"])
         try await remember("both")
         #expect(try await race("both", server.port) == .connected("::1"))
         #expect(
@@ -84,7 +84,7 @@ import Testing
         let literal = address == .ipv4 ? "127.0.0.1" : "::1"
         #expect(try await race(literal, server.port) == .connected(literal))
         #expect(kinds == [.connectStarted(address: literal)])
-        #expect(book.asked.count == 0)
+        #expect(hosts.asked.count == 0)
     }
 
     // CONN-9: a refusal is no reason to wait
@@ -93,7 +93,7 @@ import Testing
         defer { server.stop() }
         let refusing = try RefusingPort(on: .ipv6, port: server.port)
         defer { withExtendedLifetime(refusing) {} }
-        book.set("half", ["127.0.0.1", "::1"])
+        hosts.set("half", ["127.0.0.1", "::1"])
         #expect(try await race("half", server.port) == .connected("127.0.0.1"))
         #expect(kinds.suffix(2) == [.connectStarted(address: "::1"), .connectStarted(address: "127.0.0.1")])
     }
@@ -104,7 +104,7 @@ import Testing
         defer { server.stop() }
         let silent = try SaturatedPort(on: .ipv6, port: server.port)
         defer { withExtendedLifetime(silent) {} }
-        book.set("half", ["127.0.0.1", "::1"])
+        hosts.set("half", ["127.0.0.1", "::1"])
         await start("half", server.port)
         try await events.waitUntil { $0.last?.kind == .connectStarted(address: "::1") }
         try await stepped.step(by: TimeLimits.milliseconds(250) - 1)
@@ -118,15 +118,15 @@ import Testing
     @Test("the answer about IPv6 is slow") func theAnswerAboutIPv6IsSlow() async throws {
         let server = try ScriptedServer(.dualStack, steps: [.waitForClose])
         defer { server.stop() }
-        book.set("slow", ["127.0.0.1", "::1"])
-        book.hold("slow", [.ipv6])
+        hosts.set("slow", ["127.0.0.1", "::1"])
+        hosts.hold("slow", [.ipv6])
         await start("slow", server.port)
         try await events.waitUntil { $0.last?.kind == .resolutionEnded(addresses: 1) }
         try await stepped.step(by: TimeLimits.milliseconds(50) - 1)
         #expect(kinds.last == .resolutionEnded(addresses: 1))
         try await stepped.step(by: 1)
         #expect(try await outcomes.waitFor(count: 1) == [.connected("127.0.0.1")])
-        book.releaseAll()
+        hosts.releaseAll()
         #expect(
             kinds == [
                 .resolutionStarted(host: "slow"), .resolutionEnded(addresses: 1),
@@ -138,17 +138,17 @@ import Testing
     @Test("there is no IPv6") func thereIsNoIPv6() async throws {
         let server = try ScriptedServer(steps: [.waitForClose])
         defer { server.stop() }
-        book.set("four", ["127.0.0.1"])
+        hosts.set("four", ["127.0.0.1"])
         #expect(try await race("four", server.port) == .connected("127.0.0.1"))
         #expect(try await race("four", server.port) == .connected("127.0.0.1"))
         // What is known of both families is asked for once.
-        #expect(book.asked.count == 2)
+        #expect(hosts.asked.count == 2)
     }
 
     // CONN-12, ERR-5
     @Test("every address refuses") func everyAddressRefuses() async throws {
         let refusing = try RefusingPort(on: [.ipv4, .ipv6])
-        book.set("none", ["127.0.0.1", "::1"])
+        hosts.set("none", ["127.0.0.1", "::1"])
         #expect(try await race("none", refusing.port) == .failed(.cannotConnectToHost(ECONNREFUSED)))
         #expect(try await race("127.0.0.1", refusing.port) == .failed(.cannotConnectToHost(ECONNREFUSED)))
     }
@@ -163,7 +163,7 @@ import Testing
     @Test("name servers that cannot be asked", .inNetworkNamespace, .needsNetworkNamespace)
     func nameServersThatCannotBeAsked() async throws {
         for family in [SocketAddress.Family.ipv4, .ipv6] {
-            book.set(AddressQuery("any", family), .failure(.tryAgain))
+            hosts.set(AddressQuery("any", family), .failure(.tryAgain))
         }
         #expect(!RouteWatch.hasRoute)
         #expect(try await race("any", 80) == .failed(LoadError(code: -1009, cause: .dns(EAI_AGAIN))))
@@ -184,7 +184,7 @@ import Testing
         async throws
     {
         for family in [SocketAddress.Family.ipv4, .ipv6] {
-            book.set(AddressQuery("any", family), .failure(NameFailure(code: EAI_SYSTEM, posixCode: code)))
+            hosts.set(AddressQuery("any", family), .failure(NameFailure(code: EAI_SYSTEM, posixCode: code)))
         }
         #expect(try await race("any", 80) == .noDescriptor)
     }
@@ -197,9 +197,9 @@ import Testing
         defer { server.stop() }
         let refusing = try RefusingPort(on: .ipv6, port: server.port)
         defer { withExtendedLifetime(refusing) {} }
-        book.set("moved", ["::1"])
+        hosts.set("moved", ["::1"])
         try await remember("moved")
-        book.set("moved", ["::1", "127.0.0.1"])
+        hosts.set("moved", ["::1", "127.0.0.1"])
         #expect(try await race("moved", server.port) == .connected("127.0.0.1"))
         // The address that refused was not tried twice.
         #expect(
@@ -207,7 +207,7 @@ import Testing
                 .resolutionStarted(host: "moved"), .resolutionEnded(addresses: 1), .connectStarted(address: "::1"),
                 .connectStarted(address: "127.0.0.1"),
             ])
-        #expect(book.asked.count == 4)
+        #expect(hosts.asked.count == 4)
     }
 
     // CONN-20: the host has moved, and an address of another machine swallows everything
@@ -218,51 +218,51 @@ import Testing
         defer { server.stop() }
         let silent = try SaturatedPort(on: .ipv6, port: server.port)
         defer { withExtendedLifetime(silent) {} }
-        book.set("moved", ["::1", "127.0.0.9"])
+        hosts.set("moved", ["::1", "127.0.0.9"])
         try await remember("moved")
-        book.set("moved", ["::1", "127.0.0.1"])
+        hosts.set("moved", ["::1", "127.0.0.1"])
         await start("moved", server.port)
         try await events.waitUntil { $0.last?.kind == .connectStarted(address: "::1") }
         try await stepped.step(by: loop.limits.attemptDelay)
         try await events.waitUntil { $0.last?.kind == .connectStarted(address: "127.0.0.9") }
         try await stepped.step(by: loop.limits.addressSilence - 1)
-        #expect(book.asked.count == 2)
+        #expect(hosts.asked.count == 2)
         try await stepped.step(by: 1)
         #expect(try await outcomes.waitFor(count: 1) == [.connected("127.0.0.1")])
-        #expect(book.asked.count == 4)
+        #expect(hosts.asked.count == 4)
     }
 
     // CONN-20, CONN-12: the first failure is told when there is nothing new
     @Test("remembered addresses that refuse and are still the same")
     func rememberedAddressesThatRefuseAndAreStillTheSame() async throws {
         let refusing = try RefusingPort()
-        book.set("same", ["127.0.0.1"])
+        hosts.set("same", ["127.0.0.1"])
         try await remember("same")
         #expect(try await race("same", refusing.port) == .failed(.cannotConnectToHost(ECONNREFUSED)))
-        #expect(book.asked.count == 4)
+        #expect(hosts.asked.count == 4)
         #expect(kinds.filter { $0 == .connectStarted(address: "127.0.0.1") }.count == 1)
         // They are not used a second time.
         #expect(try await race("same", refusing.port) == .failed(.cannotConnectToHost(ECONNREFUSED)))
-        #expect(book.asked.count == 6)
+        #expect(hosts.asked.count == 6)
     }
 
     // CONN-20: an answer that was just got is not asked for again at once
     @Test("new addresses that refuse") func newAddressesThatRefuse() async throws {
         let refusing = try RefusingPort()
-        book.set("new", ["127.0.0.1"])
+        hosts.set("new", ["127.0.0.1"])
         #expect(try await race("new", refusing.port) == .failed(.cannotConnectToHost(ECONNREFUSED)))
-        #expect(book.asked.count == 2)
+        #expect(hosts.asked.count == 2)
         #expect(try await race("new", refusing.port) == .failed(.cannotConnectToHost(ECONNREFUSED)))
-        #expect(book.asked.count == 4)
+        #expect(hosts.asked.count == 4)
     }
 
     // CONN-20: silence as long as a second is no answer either
-    @Test("who gives up on a silent address asks anew the next time")
-    func whoGivesUpOnASilentAddressAsksAnewTheNextTime() async throws {
+    @Test("after a long wait for a silent address, names are resolved again")
+    func longSilenceResolvesAgain() async throws {
         let silent = try SaturatedPort()
-        book.set("silent", ["127.0.0.1"])
+        hosts.set("silent", ["127.0.0.1"])
         try await remember("silent")
-        #expect(book.asked.count == 2)
+        #expect(hosts.asked.count == 2)
         for hasWaitedLong in [false, true] {
             let started = Watched<LoopBox<AddressRace<ByteStream>>?>(nil)
             await start("silent", silent.port) { race in started.withValue { $0 = LoopBox(race) } }
@@ -274,7 +274,7 @@ import Testing
             // Names are resolved again only after the long silence. The IPv6 query may be repeated: that there is no such
             // address is remembered only beside an IPv4 address, and the race may have ended before that query began.
             try await remember("silent")
-            #expect(book.asked.events.filter { $0.family == .ipv4 }.count == (hasWaitedLong ? 2 : 1))
+            #expect(hosts.asked.events.filter { $0.family == .ipv4 }.count == (hasWaitedLong ? 2 : 1))
         }
         #expect(outcomes.count == 0)
     }
@@ -282,7 +282,7 @@ import Testing
     // T-5: a race that is given up leaves nothing behind, and tells nothing
     @Test("a cancelled race") func aCancelledRace() async throws {
         let silent = try SaturatedPort()
-        book.hold("held")
+        hosts.hold("held")
         for host in ["127.0.0.1", "held"] {
             let isClean = await loop.run { [loop, resolver, outcomes] in
                 let before = [loop.registrationCount, loop.armedTimerCount]
@@ -294,9 +294,9 @@ import Testing
             }
             #expect(isClean)
         }
-        book.releaseAll()
-        let told = await loop.run { [outcomes] in outcomes.count }
-        #expect(told == 0)
+        hosts.releaseAll()
+        let count = await loop.run { [outcomes] in outcomes.count }
+        #expect(count == 0)
     }
 
     /// Has the resolver know a host's addresses.

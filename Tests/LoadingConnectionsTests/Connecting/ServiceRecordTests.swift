@@ -10,7 +10,7 @@ import Testing
 /// What records of DNS change about the making of a connection, with a name server of the test's own.
 @Suite(.needsHTTP3) struct ServiceRecordTests {
     private static let host = "a.example"
-    private let book = NameBook([host: ["127.0.0.1"]])
+    private let hosts = HostTable([host: ["127.0.0.1"]])
 
     /// A server over TCP that leaves every connection open.
     private func tcpServer() throws -> ScriptedServer {
@@ -35,7 +35,7 @@ import Testing
         _ = try TrustedAuthority.authority
         return PoolOnLoop(
             to: tcp, host: Self.host, isSecure: true, isAlwaysDirect: isAlwaysDirect,
-            resolver: NameResolver(ask: book.answer, askForServices: records.answer))
+            resolver: NameResolver(ask: hosts.answer, askForServices: records.answer))
     }
 
     // CONN-6
@@ -47,12 +47,12 @@ import Testing
         defer { tcp.stop() }
         let records = ServiceBook(found(quic.port, "h2", "h3"))
         let connectionPool = try connectionPool(tcp.port, records)
-        let guest = await Guest.ask(connectionPool)
-        #expect(try await guest.version() == "h3")
+        let requester = await ConnectionRequester.ask(connectionPool)
+        #expect(try await requester.version() == "h3")
         #expect(records.asked.events == [HTTPSRecordQuery(Self.host, port: UInt16(tcp.port))])
         #expect(tcp.connectionCount == 0)
         // The name was asked about from the beginning on, and the metrics say so.
-        let kinds = guest.events.map(\.kind)
+        let kinds = requester.events.map(\.kind)
         #expect(kinds.first == .resolutionStarted(host: Self.host))
         #expect(kinds.count { if case .resolutionStarted = $0 { true } else { false } } == 1)
         await connectionPool.close()
@@ -61,14 +61,14 @@ import Testing
     // CONN-6: RFC 9460 §3, the server there has to be good for the origin's name, and for no other
     @Test("a record that leads to another host", .needs(.gtlsserver), arguments: [true, false])
     func otherHost(isTrusted: Bool) async throws {
-        book.set("b.example", ["127.0.0.1"])
+        hosts.set("b.example", ["127.0.0.1"])
         let quic = try quicServer(isTrusted ? Self.host : "b.example")
         defer { quic.stop() }
         let tcp = try tcpServer()
         defer { tcp.stop() }
         let connectionPool = try connectionPool(tcp.port, ServiceBook(found(quic.port, at: "b.example", "h3")))
-        #expect(try await Guest.ask(connectionPool).version() == (isTrusted ? "h3" : "http/1.1"))
-        #expect(book.asked.events.contains(AddressQuery("b.example", .ipv4)))
+        #expect(try await ConnectionRequester.ask(connectionPool).version() == (isTrusted ? "h3" : "http/1.1"))
+        #expect(hosts.asked.events.contains(AddressQuery("b.example", .ipv4)))
         await connectionPool.close()
     }
 
@@ -78,8 +78,8 @@ import Testing
         defer { tcp.stop() }
         let records = ServiceBook(found(tcp.port, at: "b.example", "h3"))
         let connectionPool = try connectionPool(tcp.port, records, isAlwaysDirect: false)
-        #expect(try await Guest.ask(connectionPool).version() == "http/1.1")
-        #expect(!book.asked.events.contains { $0.host == "b.example" })
+        #expect(try await ConnectionRequester.ask(connectionPool).version() == "http/1.1")
+        #expect(!hosts.asked.events.contains { $0.host == "b.example" })
         await connectionPool.close()
     }
 
@@ -94,13 +94,13 @@ import Testing
         let records = ServiceBook(answers[kind])
         let connectionPool = try connectionPool(tcp.port, records)
         for count in 1...2 {
-            let guest = await Guest.ask(connectionPool, keeps: true)
-            #expect(try await guest.version() == "http/1.1")
+            let requester = await ConnectionRequester.ask(connectionPool, keeps: true)
+            #expect(try await requester.version() == "http/1.1")
             // The second time it is remembered.
             #expect(records.asked.count == 1)
             #expect(tcp.connectionCount == count)
         }
-        #expect(!datagrams.hasHeard)
+        #expect(!datagrams.hasReceived)
         await connectionPool.close()
     }
 
@@ -112,12 +112,12 @@ import Testing
         records.hold()
         defer { records.release() }
         let connectionPool = try connectionPool(tcp.port, records)
-        let guest = await Guest.ask(connectionPool)
-        #expect(try await guest.version() == "http/1.1")
+        let requester = await ConnectionRequester.ask(connectionPool)
+        #expect(try await requester.version() == "http/1.1")
         // It was asked, and is still unanswered.
         #expect(records.asked.count == 1 && records.isHeld)
-        let resolved = try #require(guest.time { if case .resolutionEnded = $0 { true } else { false } })
-        let connecting = try #require(guest.time { if case .connectStarted = $0 { true } else { false } })
+        let resolved = try #require(requester.time { if case .resolutionEnded = $0 { true } else { false } })
+        let connecting = try #require(requester.time { if case .connectStarted = $0 { true } else { false } })
         // It counts from the beginning of the turn in which the addresses came, and the record of that is a moment
         // younger.
         #expect(connecting - resolved >= TimeLimits.standard.resolutionDelay / 2)
@@ -135,7 +135,7 @@ import Testing
         let records = ServiceBook(found(quic.port, "h3"))
         records.hold()
         let connectionPool = try connectionPool(tcp.port, records)
-        #expect(try await Guest.ask(connectionPool, keeps: true).version() == "http/1.1")
+        #expect(try await ConnectionRequester.ask(connectionPool, keeps: true).version() == "http/1.1")
         records.release()
         let learned = EventRecorder<Bool>()
         await connectionPool.onLoop { [loop = connectionPool.loop] pool in
@@ -143,7 +143,7 @@ import Testing
             _ = pool.resolver.findServices(question, on: loop) { _, _ in learned.record(true) }
         }
         try await learned.waitFor(count: 1)
-        #expect(try await Guest.ask(connectionPool).version() == "h3")
+        #expect(try await ConnectionRequester.ask(connectionPool).version() == "h3")
         #expect(records.asked.count == 1)
         #expect(tcp.connectionCount == 1)
         await connectionPool.close()
@@ -159,8 +159,8 @@ import Testing
         let records = ServiceBook(found(datagrams.port, "h3"))
         let connectionPool = try connectionPool(tcp.port, records)
         let isTrying: @Sendable (ConnectionPool) -> Bool = { $0.origins.values.contains { $0.upgrade != nil } }
-        #expect(try await Guest.ask(connectionPool, keeps: true).version() == "http/1.1")
-        #expect(datagrams.hasHeard)
+        #expect(try await ConnectionRequester.ask(connectionPool, keeps: true).version() == "http/1.1")
+        #expect(datagrams.hasReceived)
         // TCP was faster, and the attempt goes on to its own end.
         #expect(await connectionPool.onLoop(isTrying))
         datagrams.close()
@@ -169,8 +169,8 @@ import Testing
         defer { others.close() }
         // That it is remembered would hide that it was asked.
         await connectionPool.onLoop { $0.resolver.forgetAnswers() }
-        #expect(try await Guest.ask(connectionPool, keeps: true).version() == "http/1.1")
-        #expect(!others.hasHeard)
+        #expect(try await ConnectionRequester.ask(connectionPool, keeps: true).version() == "http/1.1")
+        #expect(!others.hasReceived)
         #expect(records.asked.count == (isOwn ? 1 : 2))
         await connectionPool.close()
     }
@@ -185,8 +185,8 @@ import Testing
         if isSecure { configuration.maximumVersion = .tls12 }
         let connectionPool = PoolOnLoop(
             to: tcp.port, host: Self.host, isSecure: isSecure, configuration: configuration,
-            resolver: NameResolver(ask: book.answer, askForServices: records.answer))
-        #expect(try await Guest.ask(connectionPool).version() == "http/1.1")
+            resolver: NameResolver(ask: hosts.answer, askForServices: records.answer))
+        #expect(try await ConnectionRequester.ask(connectionPool).version() == "http/1.1")
         #expect(records.asked.count == 0)
         await connectionPool.close()
     }
@@ -209,31 +209,31 @@ import Testing
         defer { datagrams.close() }
         let records = ServiceBook(found(datagrams.port, "h3"))
         if moment != .handshaking { records.hold() }
-        if moment == .asking { book.hold(Self.host) }
+        if moment == .asking { hosts.hold(Self.host) }
         let connectionPool = try connectionPool(tcp.port, records)
-        let guest = await Guest.ask(connectionPool)
+        let requester = await ConnectionRequester.ask(connectionPool)
         try await records.asked.waitFor(count: 1)
-        try await book.asked.waitFor(count: 2)
+        try await hosts.asked.waitFor(count: 2)
         switch moment {
         case .asking: break
         case .waiting:
             try await eventually {
                 await connectionPool.onLoop { _ in
-                    guest.request?.eventsSoFar.contains {
+                    requester.request?.eventsSoFar.contains {
                         if case .resolutionEnded = $0.kind { true } else { false }
                     } == true
                 }
             }
-        case .handshaking: try await eventually { datagrams.hasHeard }
+        case .handshaking: try await eventually { datagrams.hasReceived }
         }
-        await connectionPool.onLoop { _ in guest.withdraw() }
+        await connectionPool.onLoop { _ in requester.withdraw() }
         #expect(await connectionPool.onLoop { $0.connectionCount } == 0)
         records.release()
-        book.releaseAll()
+        hosts.releaseAll()
         // The answers come on the loop, and end there.
         await connectionPool.onLoop { _ in }
         try await eventually { await connectionPool.onLoop { $0.resolver.queuedQuestionCount == 0 } }
-        #expect(guest.recorded.events == [])
+        #expect(requester.recorded.events == [])
         await connectionPool.close()
     }
 }
@@ -258,7 +258,7 @@ private final class ServiceBook: Sendable {
 }
 
 /// A user of one connection of a pool, which notes which version it speaks. Confined to the pool's loop.
-private final class Guest: ConnectionRequestDelegate, @unchecked Sendable {
+private final class ConnectionRequester: ConnectionRequestDelegate, @unchecked Sendable {
     // Sendable because what is mutable is touched on the loop only, or, the events, after they were told.
 
     let recorded = EventRecorder<String>()
@@ -273,15 +273,15 @@ private final class Guest: ConnectionRequestDelegate, @unchecked Sendable {
     }
 
     /// - Parameter keeps: Whether the next one gets another connection.
-    static func ask(_ connectionPool: PoolOnLoop, keeps: Bool = false) async -> Guest {
-        let guest = Guest(connectionPool, keeps: keeps)
+    static func ask(_ connectionPool: PoolOnLoop, keeps: Bool = false) async -> ConnectionRequester {
+        let requester = ConnectionRequester(connectionPool, keeps: keeps)
         await connectionPool.onLoop { pool in
             let request = ConnectionRequest(
-                key: connectionPool.origin, priority: 0.5, acceptsReused: true, isRepeatable: true, delegate: guest)
-            guest.request = request
+                key: connectionPool.origin, priority: 0.5, acceptsReused: true, isRepeatable: true, delegate: requester)
+            requester.request = request
             pool.request(request)
         }
-        return guest
+        return requester
     }
 
     /// Of the connection, once there is one.

@@ -14,7 +14,7 @@ import Testing
 
     private func connectionPool(to port: Int, at addresses: [String]) -> PoolOnLoop {
         PoolOnLoop(
-            to: port, host: "localhost", isSecure: true, resolver: NameBook(["localhost": addresses]).resolver(),
+            to: port, host: "localhost", isSecure: true, resolver: HostTable(["localhost": addresses]).resolver(),
             on: stepped.loop)
     }
 
@@ -25,13 +25,13 @@ import Testing
         let silent = try SilentPort(on: .ipv6, port: server.port)
         defer { withExtendedLifetime(silent) {} }
         let connectionPool = connectionPool(to: server.port, at: ["::1", "127.0.0.1"])
-        _ = await connectionPool.customer("1", keeps: true)
+        _ = await connectionPool.client("1", keeps: true)
         try await stepped.waitForTimer(in: stepped.limits.handshakeSilence)
         #expect(server.connectionCount == 0)
         try await stepped.step(by: stepped.limits.handshakeSilence)
         try await connectionPool.recorded.wait(for: "1 took a new one")
         // No time passes.
-        _ = await connectionPool.customer("2", acceptsReused: false, keeps: true)
+        _ = await connectionPool.client("2", acceptsReused: false, keeps: true)
         try await connectionPool.recorded.wait(for: "2 took a new one")
         #expect(server.connectionCount == 2)
         await connectionPool.close()
@@ -44,11 +44,11 @@ import Testing
         let silent = try SilentPort(on: .ipv6, port: server.port)
         defer { withExtendedLifetime(silent) {} }
         let connectionPool = connectionPool(to: server.port, at: ["::1", "127.0.0.1"])
-        let first = await connectionPool.customer("1")
+        let first = await connectionPool.client("1")
         try await stepped.waitForTimer(in: stepped.limits.handshakeSilence)
         try await stepped.step(by: stepped.limits.addressSilence)
         await connectionPool.onLoop { _ in first.withdraw() }
-        _ = await connectionPool.customer("2")
+        _ = await connectionPool.client("2")
         try await connectionPool.recorded.wait(for: "2 took a new one")
         await connectionPool.close()
     }
@@ -63,7 +63,7 @@ import Testing
         let refusing = try RefusingPort(on: .ipv6, port: silent.port)
         defer { withExtendedLifetime(refusing) {} }
         let connectionPool = connectionPool(to: silent.port, at: addresses)
-        for index in 1...2 { _ = await connectionPool.customer("\(index)") }
+        for index in 1...2 { _ = await connectionPool.client("\(index)") }
         for _ in addresses {
             #expect(await connectionPool.onLoop { $0.origins.values.first?.attemptCount } == 1)
             try await stepped.waitForTimer(in: stepped.limits.handshakeSilence)
@@ -84,7 +84,7 @@ import Testing
         let proxyServer = try #require(ProxyServer(kind: .http, host: "127.0.0.1", port: proxy.port))
         let connectionPool = PoolOnLoop(
             to: 443, host: "a.example", isSecure: true, proxyMode: .tunnel(proxyServer), on: stepped.loop)
-        for index in 1...2 { _ = await connectionPool.customer("\(index)") }
+        for index in 1...2 { _ = await connectionPool.client("\(index)") }
         try await stepped.waitForTimer(in: stepped.limits.handshakeSilence)
         #expect(await connectionPool.onLoop { $0.origins.values.first?.attemptCount } == 1)
         try await stepped.step(by: stepped.limits.handshakeSilence)

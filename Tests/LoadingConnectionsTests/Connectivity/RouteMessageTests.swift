@@ -10,7 +10,7 @@ import Testing
     private let recorded = EventRecorder<String>()
 
     /// Has something happen, and returns when the pool has heard of it.
-    private func tell(_ connectionPool: PoolOnLoop, _ words: [String]) async throws {
+    private func apply(_ connectionPool: PoolOnLoop, _ words: [String]) async throws {
         let name = words.joined(separator: " ")
         // Who waits first is told first, and the pool waits already.
         let wait = await connectionPool.onLoop { [recorded] pool in
@@ -30,9 +30,9 @@ import Testing
         defer { server.stop() }
         // Not by loopback's address, which nothing takes away.
         let connectionPool = PoolOnLoop(to: server.port, host: "10.0.0.1")
-        let busy = await connectionPool.customer("busy", keeps: true)
+        let busy = await connectionPool.client("busy", keeps: true)
         try await connectionPool.recorded.wait(for: "busy took a new one")
-        _ = await connectionPool.customer("idle")
+        _ = await connectionPool.client("idle")
         try await connectionPool.recorded.wait(for: "idle took a new one")
         let place = ConnectionKey(isSecure: true, host: "localhost", port: 443)
         let isTried: @Sendable (ConnectionPool) -> Bool = { $0.http3Service(of: place, isAssumed: true) != nil }
@@ -44,16 +44,16 @@ import Testing
             ["link", "set", "out", "mtu", "1400"], ["route", "add", "192.0.2.0/24", "via", "10.0.0.2"],
             ["route", "del", "192.0.2.0/24"],
         ] {
-            try await tell(connectionPool, words)
+            try await apply(connectionPool, words)
             #expect(await connectionPool.onLoop { $0.connectionCount } == 2)
             #expect(!(await connectionPool.onLoop(isTried)), "\(words)")
         }
-        _ = await connectionPool.customer("next")
+        _ = await connectionPool.client("next")
         #expect(connectionPool.recorded.events.last == "next took a used one")
         #expect(await connectionPool.onLoop { _ in busy.connection?.isClosed } == false)
         await connectionPool.onLoop { _ in busy.returnUnused() }
-        // That it can tell.
-        try await tell(connectionPool, ["address", "add", "10.0.0.7/24", "dev", "out"])
+        // That it can apply.
+        try await apply(connectionPool, ["address", "add", "10.0.0.7/24", "dev", "out"])
         #expect(await connectionPool.onLoop(isTried) == HTTP3Build.isAvailable)
         #expect(await connectionPool.onLoop { $0.connectionCount } == 2)
         #expect(server.connectionCount == 2)
@@ -95,9 +95,9 @@ import Testing
         #expect(!(await connectionPool.onLoop { self.isKnown($0, Self.other) }))
         // What is said now is for this network, whatever is heard of it later that is no change.
         await connectionPool.onLoop { self.say($0.http3Services, Self.other) }
-        let busy = await connectionPool.customer("busy", keeps: true)
+        let busy = await connectionPool.client("busy", keeps: true)
         try await connectionPool.recorded.wait(for: "busy took a new one")
-        try await tell(connectionPool, ["link", "set", "out", "mtu", "1400"])
+        try await apply(connectionPool, ["link", "set", "out", "mtu", "1400"])
         #expect(await connectionPool.onLoop { self.isKnown($0, Self.other) })
         await connectionPool.onLoop { _ in busy.returnUnused() }
         await connectionPool.close()

@@ -60,8 +60,8 @@ import Testing
     }
 
     // CONN-14
-    @Test("a change is told to all who wait, once, in the order in which they came")
-    func aChangeIsToldToAllWhoWaitOnceInTheOrderInWhichTheyCame() async throws {
+    @Test("a change is reported once to each waiter, in their order")
+    func aChangeIsReportedToEachWaiterOnceInOrder() async throws {
         let kernel = Kernel()
         let watch = RouteWatch(openSocket: { kernel.open() })
         for name in ["a", "b", "c"] { _ = await wait(name, for: watch) }
@@ -76,7 +76,9 @@ import Testing
     }
 
     // CONN-14: a link, its addresses and their routes are one try for whoever waits again after each
-    @Test("changes that come together are told together") func changesThatComeTogetherAreToldTogether() async throws {
+    @Test("changes at almost the same time are reported together") func simultaneousChangesAreReportedTogether()
+        async throws
+    {
         let kernel = Kernel()
         let watch = RouteWatch(openSocket: { kernel.open() })
         let current = Watched<LoopBox<RouteWait>?>(nil)
@@ -117,7 +119,7 @@ import Testing
     }
 
     // CONN-14: the same, when the watch has not come to read it
-    @Test("an unread change is not missed") func aChangeThatNobodyHasReadYetIsNotMissed() async throws {
+    @Test("an unread change is not missed") func anUnreadChangeIsNotMissed() async throws {
         let kernel = Kernel()
         let watch = RouteWatch(openSocket: { kernel.open() })
         _ = await wait("a", for: watch) { kernel.change() }
@@ -125,7 +127,7 @@ import Testing
     }
 
     // CONN-14: what changed before is no news
-    @Test("a change before the mark is not told") func aChangeBeforeTheMarkIsNotTold() async throws {
+    @Test("a change before the mark is not reported") func aChangeBeforeTheMarkIsNotReported() async throws {
         let kernel = Kernel()
         let watch = RouteWatch(openSocket: { kernel.open() })
         _ = await wait("first", for: watch)
@@ -140,7 +142,7 @@ import Testing
     }
 
     // T-5: a load that is cancelled while it waits leaves nothing behind
-    @Test("who waits no more is forgotten") func whoWaitsNoMoreIsForgotten() async throws {
+    @Test("a wait that has ended is released") func anEndedWaitIsReleased() async throws {
         final class Kept: Sendable {}
         let kernel = Kernel()
         let watch = RouteWatch(openSocket: { kernel.open() })

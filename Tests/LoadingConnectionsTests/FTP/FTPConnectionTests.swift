@@ -35,7 +35,7 @@ import Testing
     }
 
     // C-6, CONN-15: the idle time runs anew
-    @Test("each piece of a reply is a sign of life") func pieces() async throws {
+    @Test("each piece of a reply restarts the timeout") func pieces() async throws {
         let pieces = ["220-we", "lcome\r\n22", "0 here\r\n"]
         let heard = pieces.map { Signal("'\($0)' is heard") }
         let server = try ScriptedServer { connection in

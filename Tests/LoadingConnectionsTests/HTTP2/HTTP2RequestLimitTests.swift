@@ -5,8 +5,8 @@ import Testing
 /// How many requests a server is expected to take on a connection.
 @Suite struct HTTP2RequestLimitTests {
     // CONN-4: what a GOAWAY says holds at once, and until more is answered
-    @Test func told() {
-        let limit = HTTP2RequestLimit.told(5)
+    @Test func announced() {
+        let limit = HTTP2RequestLimit.announced(5)
         #expect(limit.count == 5 && !limit.isFirm)
         #expect(!limit.isDisproved(by: 4) && limit.isDisproved(by: 5))
     }

@@ -153,7 +153,7 @@ import Testing
     }
 
     // §5: at one moment a success beats the timer, whichever is told first.
-    @Test func simultaneousNews() {
+    @Test func simultaneousReports() {
         var timerFirst = HappyEyeballs()
         _ = timerFirst.handle(.resolved(.ipv6, [six[0], six[1]]), at: 0)
         #expect(timerFirst.handle(.deadline, at: ms(250)) == [.connect(2, six[1])])
@@ -204,7 +204,7 @@ import Testing
     }
 
     // ERR-5: a host that refuses says more than a network that is not there.
-    @Test func theMostTellingFailureIsTold() {
+    @Test func theMostSpecificFailureIsReported() {
         let timeout = LoadError(code: -1001, cause: .posix(ETIMEDOUT))
         let untrusted = LoadError.certificateUntrusted(18, "self-signed certificate")
         let lost = LoadError.networkConnectionLost(ECONNRESET)

@@ -17,7 +17,7 @@ private typealias FrameType = HTTP2ServerConnection.FrameType
         configuration.applicationProtocols = ["h2", "http/1.1"]
         let connectionPool = PoolOnLoop(
             to: server.port, host: "localhost", isSecure: true, configuration: configuration)
-        _ = await connectionPool.customer("a", sends: "GET")
+        _ = await connectionPool.client("a", sends: "GET")
         try await connectionPool.recorded.wait(for: "a is done")
         return connectionPool
     }
@@ -40,9 +40,9 @@ private typealias FrameType = HTTP2ServerConnection.FrameType
 
     private func open(
         of connectionPool: PoolOnLoop, pauses: Bool = false, sending text: String? = nil
-    ) async throws -> TunnelUser {
+    ) async throws -> TunnelClient {
         try #require(
-            await connectionPool.onLoop { _ in TunnelUser.open(of: connectionPool, pauses: pauses, sending: text) })
+            await connectionPool.onLoop { _ in TunnelClient.open(of: connectionPool, pauses: pauses, sending: text) })
     }
 
     private func isIdle(_ connectionPool: PoolOnLoop) async -> Bool {
@@ -192,11 +192,11 @@ private typealias FrameType = HTTP2ServerConnection.FrameType
         let server = try server(settings) { _, _ in Issue.record("There was a request.") }
         defer { server.stop() }
         let connectionPool = try await connectionPool(server)
-        let user = await connectionPool.onLoop { pool -> TunnelUser? in
-            #expect(TunnelUser.open(of: connectionPool) == nil)
+        let user = await connectionPool.onLoop { pool -> TunnelClient? in
+            #expect(TunnelClient.open(of: connectionPool) == nil)
             guard let stream = pool.takeIdle(connectionPool.origin, isRepeatable: true) else { return nil }
             #expect(!stream.allowsExtendedConnect)
-            return TunnelUser.open(of: connectionPool, on: stream)
+            return TunnelClient.open(of: connectionPool, on: stream)
         }
         let failure = try #require(await user?.onLoop(\.failure))
         #expect(failure.requiresHTTP1 && failure.progress == .unsent)
@@ -213,16 +213,16 @@ private typealias FrameType = HTTP2ServerConnection.FrameType
         defer { server.stop() }
         let port = try #require(server.secureURL("/").port)
         let connectionPool = PoolOnLoop(to: port, host: "localhost", isSecure: true)
-        _ = await connectionPool.customer("a", assumesHTTP3: true, sends: "GET")
+        _ = await connectionPool.client("a", assumesHTTP3: true, sends: "GET")
         try await connectionPool.recorded.wait(for: "a is done")
         try await eventually {
             await connectionPool.onLoop { pool in
                 pool.allConnections.contains { ($0 as? HTTP3Connection)?.allowsExtendedConnect == true }
             }
         }
-        func open(_ path: String, sending text: String? = nil) async throws -> TunnelUser {
+        func open(_ path: String, sending text: String? = nil) async throws -> TunnelClient {
             try #require(
-                await connectionPool.onLoop { _ in TunnelUser.open(path, of: connectionPool, sending: text) })
+                await connectionPool.onLoop { _ in TunnelClient.open(path, of: connectionPool, sending: text) })
         }
 
         let user = try await open("/echo", sending: "hello")

@@ -28,7 +28,7 @@ import Testing
     }
 
     // CONN-4: the request may go out again, whatever its method
-    @Test("a goodbye is read though the write fails") func goodbyeBeforeReset() async throws {
+    @Test("a GOAWAY is read though the write fails") func goAwayBeforeReset() async throws {
         let leaves = Signal("the end of the connection")
         let server = try server(leaves) { http2 in
             try http2.goAway(lastStream: 1)
@@ -36,20 +36,20 @@ import Testing
         }
         defer { server.stop() }
         let connectionPool = connectionPool(server)
-        _ = await connectionPool.customer("a", sends: "GET")
+        _ = await connectionPool.client("a", sends: "GET")
         try await connectionPool.recorded.wait(for: "a is done")
-        let customer = await connectionPool.customer("b", keeps: true)
+        let client = await connectionPool.client("b", keeps: true)
         // In one job, so that the loop hears nothing of the server before it writes the request.
         let events = await connectionPool.onLoop { [origin = connectionPool.origin] pool -> Int16 in
             guard let connection = pool.origins[origin]?.shared as? HTTP2Connection else { return 0 }
-            customer.send("POST")
+            client.send("POST")
             leaves.fire()
             var polled = pollfd(fd: connection.stream.descriptor, events: 0, revents: 0)
             return poll(&polled, 1, 5_000) == 1 ? polled.revents : 0
         }
         #expect(events & Int16(POLLHUP) != 0)
         try await connectionPool.recorded.wait(for: "b lost -1005")
-        #expect(await connectionPool.onLoop { _ in customer.failure?.progress } == .refused)
+        #expect(await connectionPool.onLoop { _ in client.failure?.progress } == .refused)
         await connectionPool.close()
     }
 
@@ -59,14 +59,14 @@ import Testing
         let server = try server(leaves) { $0.connection.close() }
         defer { server.stop() }
         let connectionPool = connectionPool(server)
-        _ = await connectionPool.customer("a", sends: "GET")
+        _ = await connectionPool.client("a", sends: "GET")
         try await connectionPool.recorded.wait(for: "a is done")
-        let customer = await connectionPool.customer("b", keeps: true)
+        let client = await connectionPool.client("b", keeps: true)
         leaves.fire()
         try await eventually { await connectionPool.onLoop { $0.connectionCount } == 0 }
-        await connectionPool.onLoop { _ in customer.send("GET") }
+        await connectionPool.onLoop { _ in client.send("GET") }
         try await connectionPool.recorded.wait(for: "b lost -1005")
-        let failure = try #require(await connectionPool.onLoop { _ in customer.failure.map(FailureFacts.init) })
+        let failure = try #require(await connectionPool.onLoop { _ in client.failure.map(FailureFacts.init) })
         #expect(failure.progress == .unsent)
         #expect(!failure.wasAlone)
         #expect(failure.lastAnswer > 0)

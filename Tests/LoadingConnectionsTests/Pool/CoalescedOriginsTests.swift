@@ -31,13 +31,13 @@ import Testing
         configuration.applicationProtocols = ["h2", "http/1.1"]
         let connectionPool = PoolOnLoop(
             to: server.port, host: "a.localhost", isSecure: true, configuration: configuration)
-        _ = await connectionPool.customer("a0", sends: "GET")
+        _ = await connectionPool.client("a0", sends: "GET")
         try await connectionPool.recorded.wait(for: "a0 is done")
-        _ = await connectionPool.customer("b0", of: "b.localhost", sends: "GET")
+        _ = await connectionPool.client("b0", of: "b.localhost", sends: "GET")
         try await connectionPool.recorded.wait(for: "b0 is done")
-        for name in ["a1", "a2", "a3", "a4"] { _ = await connectionPool.customer(name, sends: "GET") }
+        for name in ["a1", "a2", "a3", "a4"] { _ = await connectionPool.client(name, sends: "GET") }
         for name in ["b1", "b2"] {
-            _ = await connectionPool.customer(name, of: "b.localhost", priority: priorityOfB, sends: "GET")
+            _ = await connectionPool.client(name, of: "b.localhost", priority: priorityOfB, sends: "GET")
         }
         areWaiting.fire()
         let events = try await connectionPool.recorded.waitUntil { events in

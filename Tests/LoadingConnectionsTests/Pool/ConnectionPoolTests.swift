@@ -10,20 +10,20 @@ import Testing
 /// A pool, asked directly.
 @Suite struct ConnectionPoolTests {
     /// A server that leaves every connection open.
-    private func patientServer() throws -> ScriptedServer { try ScriptedServer(steps: [.waitForClose]) }
+    private func waitingServer() throws -> ScriptedServer { try ScriptedServer(steps: [.waitForClose]) }
 
     // CONN-1, C-24
     @Test("no more connections than allowed", arguments: [1, 3]) func noMoreConnectionsThanAllowed(limit: Int)
         async throws
     {
-        let server = try patientServer()
+        let server = try waitingServer()
         defer { server.stop() }
         let connectionPool = PoolOnLoop(to: server.port, limit: limit)
-        var customers: [Customer] = []
-        for index in 0..<limit + 2 { customers.append(await connectionPool.customer("\(index)", keeps: true)) }
+        var clients: [PoolClient] = []
+        for index in 0..<limit + 2 { clients.append(await connectionPool.client("\(index)", keeps: true)) }
         try await connectionPool.recorded.waitUntil { $0.count { $0.hasSuffix("took a new one") } == limit }
         #expect(await connectionPool.onLoop { $0.connectionCount } == limit)
-        let served = customers
+        let served = clients
         await connectionPool.onLoop { _ in served[0].returnUnused() }
         #expect(connectionPool.recorded.events.last == "\(limit) took a used one")
         await connectionPool.onLoop { _ in served[limit].returnUnused() }
@@ -35,16 +35,16 @@ import Testing
     }
 
     // CONN-1: by priority, then first come first served
-    @Test("who waits is served by priority and then in order") func whoWaitsIsServedByPriorityAndThenInOrder()
+    @Test("pending requests are served by priority, then in order") func pendingRequestsAreServedByPriorityThenInOrder()
         async throws
     {
-        let server = try patientServer()
+        let server = try waitingServer()
         defer { server.stop() }
         let connectionPool = PoolOnLoop(to: server.port, limit: 1)
-        let first = await connectionPool.customer("first", keeps: true)
+        let first = await connectionPool.client("first", keeps: true)
         try await connectionPool.recorded.wait(for: "first took a new one")
         for (name, priority) in [("b1", 0.5), ("c", 0.1), ("b2", 0.5), ("a", 0.9), ("b3", 0.5)] as [(_, Float)] {
-            _ = await connectionPool.customer(name, priority: priority)
+            _ = await connectionPool.client(name, priority: priority)
         }
         await connectionPool.onLoop { _ in first.returnUnused() }
         #expect(
@@ -54,15 +54,15 @@ import Testing
     }
 
     // T-19, CONN-1: a priority may be changed while one waits
-    @Test("who waits moves with his priority") func whoWaitsMovesWithHisPriority() async throws {
-        let server = try patientServer()
+    @Test("a pending request moves with its priority") func aPendingRequestMovesWithItsPriority() async throws {
+        let server = try waitingServer()
         defer { server.stop() }
         let connectionPool = PoolOnLoop(to: server.port, limit: 1)
-        let first = await connectionPool.customer("first", keeps: true)
+        let first = await connectionPool.client("first", keeps: true)
         try await connectionPool.recorded.wait(for: "first took a new one")
-        var customers: [Customer] = []
-        for name in ["a", "b", "c", "d"] { customers.append(await connectionPool.customer(name)) }
-        let waiting = customers
+        var clients: [PoolClient] = []
+        for name in ["a", "b", "c", "d"] { clients.append(await connectionPool.client(name)) }
+        let waiting = clients
         await connectionPool.onLoop { pool in
             for (index, priority) in [(3, 0.9), (0, 0.1), (1, 0.9), (2, 0.8), (2, 0.5)] as [(_, Float)] {
                 if let request = waiting[index].request { pool.setPriority(priority, of: request) }
@@ -76,22 +76,22 @@ import Testing
 
     // CONN-1, CONN-24: an attempt whose request was served otherwise serves the next request
     @Test("an attempt is passed on") func anAttemptIsPassedOn() async throws {
-        let server = try patientServer()
+        let server = try waitingServer()
         defer { server.stop() }
-        let book = NameBook(["host": ["127.0.0.1"]])
-        let resolver = book.resolver()
+        let hosts = HostTable(["host": ["127.0.0.1"]])
+        let resolver = hosts.resolver()
         let connectionPool = PoolOnLoop(to: server.port, host: "host", limit: 2, resolver: resolver)
-        let a = await connectionPool.customer("a", keeps: true)
+        let a = await connectionPool.client("a", keeps: true)
         try await connectionPool.recorded.wait(for: "a took a new one")
         // The second connection takes its time.
         resolver.forgetAnswers()
-        book.hold("host")
-        let b = await connectionPool.customer("b", keeps: true)
-        let c = await connectionPool.customer("c", keeps: true)
+        hosts.hold("host")
+        let b = await connectionPool.client("b", keeps: true)
+        let c = await connectionPool.client("c", keeps: true)
         #expect(await connectionPool.onLoop { _ in [b, c].map { $0.request?.isBeingServed } } == [true, false])
         await connectionPool.onLoop { _ in a.returnUnused() }
         #expect(await connectionPool.onLoop { _ in c.request?.isBeingServed } == true)
-        book.releaseAll()
+        hosts.releaseAll()
         try await connectionPool.recorded.wait(for: "c took a new one")
         #expect(
             connectionPool.recorded.events == [
@@ -104,27 +104,27 @@ import Testing
     }
 
     // CONN-1, T-5: without a waiting request it is cancelled
-    @Test("an attempt without a waiting request") func anAttemptThatNobodyWaitsFor() async throws {
-        let server = try patientServer()
+    @Test("an attempt without a waiting request") func anAttemptWithoutAWaitingRequest() async throws {
+        let server = try waitingServer()
         defer { server.stop() }
-        let book = NameBook(["host": ["127.0.0.1"]])
-        book.hold("host")
-        let connectionPool = PoolOnLoop(to: server.port, host: "host", limit: 2, resolver: book.resolver())
-        let a = await connectionPool.customer("a", keeps: true)
-        let b = await connectionPool.customer("b", keeps: true)
+        let hosts = HostTable(["host": ["127.0.0.1"]])
+        hosts.hold("host")
+        let connectionPool = PoolOnLoop(to: server.port, host: "host", limit: 2, resolver: hosts.resolver())
+        let a = await connectionPool.client("a", keeps: true)
+        let b = await connectionPool.client("b", keeps: true)
         #expect(await connectionPool.onLoop { $0.connectionCount } == 2)
         await connectionPool.onLoop { _ in a.withdraw() }
         #expect(await connectionPool.onLoop { $0.connectionCount } == 1)
         await connectionPool.onLoop { _ in b.withdraw() }
         #expect(await connectionPool.onLoop { $0.connectionCount } == 0)
-        book.releaseAll()
+        hosts.releaseAll()
         #expect(connectionPool.recorded.events == ["a is served", "b is served"])
         #expect(server.connectionCount == 0)
         await connectionPool.close()
     }
 
     // CONN-3, C-24: the pool remembers a limited number of such servers
-    @Test("a server whose connections speak HTTP/1.1 is known, even if the pool has forgotten it")
+    @Test("a server that supports only HTTP/1.1 is known, even after the pool has forgotten it")
     func aForgottenServerOfHTTP1() async throws {
         let server = try ScriptedServer(tls: TrustedAuthority.server(), steps: [.waitForClose])
         defer { server.stop() }
@@ -132,11 +132,11 @@ import Testing
         configuration.applicationProtocols = ["h2", "http/1.1"]
         let connectionPool = PoolOnLoop(
             to: server.port, host: "localhost", isSecure: true, limit: 3, configuration: configuration)
-        _ = await connectionPool.customer("a", keeps: true)
+        _ = await connectionPool.client("a", keeps: true)
         try await connectionPool.recorded.wait(for: "a took a new one")
         let attempts = await connectionPool.onLoop { [origin = connectionPool.origin] pool -> Int? in
             pool.serversOfHTTP1 = []
-            for name in ["b", "c"] { Customer(name, of: connectionPool, keeps: true, sends: nil).ask() }
+            for name in ["b", "c"] { PoolClient(name, of: connectionPool, keeps: true, sends: nil).ask() }
             return pool.origins[origin]?.attemptCount
         }
         #expect(attempts == 2)
@@ -148,7 +148,7 @@ import Testing
     @Test("a server that refuses") func aServerThatRefuses() async throws {
         let refusing = try RefusingPort()
         let connectionPool = PoolOnLoop(to: refusing.port, limit: 1)
-        for name in ["a", "b", "c"] { _ = await connectionPool.customer(name) }
+        for name in ["a", "b", "c"] { _ = await connectionPool.client(name) }
         #expect(
             try await connectionPool.recorded.waitFor(count: 6) == [
                 "a is served", "a failed -1004", "b is served", "b failed -1004", "c is served", "c failed -1004",
@@ -159,17 +159,17 @@ import Testing
 
     // CONN-10: who lost a request on a used connection gets a new one, and the other old ones go
     @Test("a new connection was asked for") func aNewConnectionWasAskedFor() async throws {
-        let server = try patientServer()
+        let server = try waitingServer()
         defer { server.stop() }
         let connectionPool = PoolOnLoop(to: server.port, limit: 2)
-        let a = await connectionPool.customer("a", keeps: true)
-        let b = await connectionPool.customer("b", keeps: true)
+        let a = await connectionPool.client("a", keeps: true)
+        let b = await connectionPool.client("b", keeps: true)
         try await connectionPool.recorded.waitFor(count: 4)
         await connectionPool.onLoop { _ in
             a.returnUnused()
             b.returnUnused()
         }
-        _ = await connectionPool.customer("c", acceptsReused: false, keeps: true)
+        _ = await connectionPool.client("c", acceptsReused: false, keeps: true)
         try await connectionPool.recorded.wait(for: "c took a new one")
         #expect(await connectionPool.onLoop { $0.connectionCount } == 1)
         try await server.connection(0).waitForEnd()
@@ -180,24 +180,24 @@ import Testing
     // CONN-1, CONN-10: a released connection is closed for a request that needs a new one only if none is being made
     @Test("a request that waits for its new connection keeps none from the others")
     func aRequestThatWaitsForItsNewConnectionKeepsNoneFromTheOthers() async throws {
-        let server = try patientServer()
+        let server = try waitingServer()
         defer { server.stop() }
-        let book = NameBook(["host": ["127.0.0.1"]])
-        let resolver = book.resolver()
+        let hosts = HostTable(["host": ["127.0.0.1"]])
+        let resolver = hosts.resolver()
         let connectionPool = PoolOnLoop(to: server.port, host: "host", limit: 2, resolver: resolver)
-        let a = await connectionPool.customer("a", keeps: true)
+        let a = await connectionPool.client("a", keeps: true)
         try await connectionPool.recorded.wait(for: "a took a new one")
         // The second connection takes its time.
         resolver.forgetAnswers()
-        book.hold("host")
-        _ = await connectionPool.customer("b", acceptsReused: false, keeps: true)
+        hosts.hold("host")
+        _ = await connectionPool.client("b", acceptsReused: false, keeps: true)
         // c waits, and d comes when the first connection is idle.
-        let c = await connectionPool.customer("c", keeps: true)
+        let c = await connectionPool.client("c", keeps: true)
         await connectionPool.onLoop { _ in a.returnUnused() }
         await connectionPool.onLoop { _ in c.returnUnused() }
-        let d = await connectionPool.customer("d", keeps: true)
+        let d = await connectionPool.client("d", keeps: true)
         // Another one that needs a new connection does need room for it.
-        _ = await connectionPool.customer("e", acceptsReused: false, keeps: true)
+        _ = await connectionPool.client("e", acceptsReused: false, keeps: true)
         await connectionPool.onLoop { _ in d.returnUnused() }
         #expect(await connectionPool.onLoop { $0.connectionCount } == 2)
         try await server.connection(0).waitForEnd()
@@ -206,7 +206,7 @@ import Testing
                 "a is served", "a took a new one", "b is served", "c took a used one", "d took a used one",
                 "e is served",
             ])
-        book.releaseAll()
+        hosts.releaseAll()
         try await connectionPool.recorded.waitUntil { events in
             ["b took a new one", "e took a new one"].allSatisfy { events.contains($0) }
         }
@@ -227,7 +227,7 @@ import Testing
         let server = try serverOfBeginnings(of: 100)
         defer { server.stop() }
         let connectionPool = PoolOnLoop(to: server.port)
-        let a = await connectionPool.customer("a", sends: "GET")
+        let a = await connectionPool.client("a", sends: "GET")
         try await connectionPool.recorded.wait(for: "a heard 401")
         await connectionPool.onLoop { _ in
             a.connection?.hold()
@@ -246,7 +246,7 @@ import Testing
         defer { server.stop() }
         let stepped = try SteppedLoop()
         let connectionPool = PoolOnLoop(to: server.port, on: stepped.loop)
-        let a = await connectionPool.customer("a", sends: "GET")
+        let a = await connectionPool.client("a", sends: "GET")
         try await connectionPool.recorded.wait(for: "a heard 401")
         await connectionPool.onLoop { _ in
             a.connection?.hold()
@@ -262,11 +262,11 @@ import Testing
 
     // CONN-18
     @Test("after a flush nothing old is used") func afterAFlushNothingOldIsUsed() async throws {
-        let server = try patientServer()
+        let server = try waitingServer()
         defer { server.stop() }
         let connectionPool = PoolOnLoop(to: server.port)
-        let idle = await connectionPool.customer("idle", keeps: true)
-        let used = await connectionPool.customer("used", keeps: true)
+        let idle = await connectionPool.client("idle", keeps: true)
+        let used = await connectionPool.client("used", keeps: true)
         try await connectionPool.recorded.waitFor(count: 4)
         await connectionPool.onLoop { pool in
             idle.returnUnused()
@@ -274,7 +274,7 @@ import Testing
             used.returnUnused()
         }
         #expect(await connectionPool.onLoop { $0.connectionCount } == 0)
-        _ = await connectionPool.customer("later")
+        _ = await connectionPool.client("later")
         try await connectionPool.recorded.wait(for: "later took a new one")
         await connectionPool.close()
     }
@@ -290,7 +290,7 @@ import Testing
         do {
             let connectionPool = PoolOnLoop(to: server.port)
             loop = connectionPool.loop
-            _ = await connectionPool.customer("a")
+            _ = await connectionPool.client("a")
             try await connectionPool.recorded.wait(for: "a took a new one")
             isIdle.fire()
             try await server.connection(0).waitUntilClosed()

@@ -9,7 +9,7 @@ import Testing
     private func request(_ priority: Float) -> ConnectionRequest {
         ConnectionRequest(
             key: ConnectionKey(isSecure: false, host: "host", port: 80), priority: priority, acceptsReused: true,
-            isRepeatable: true, delegate: Nobody())
+            isRepeatable: true, delegate: NoDelegate())
     }
 
     /// Serves the next request as a shared connection does. Returns its priority.
@@ -55,7 +55,7 @@ import Testing
     }
 }
 
-private final class Nobody: ConnectionRequestDelegate {
+private final class NoDelegate: ConnectionRequestDelegate {
     func connectionIsBeingMade() {}
     func connectionReceived(challenge question: ConnectionChallenge) -> Bool { false }
     var proxyAuthorizer: (any ProxyAuthorizer)? { nil }

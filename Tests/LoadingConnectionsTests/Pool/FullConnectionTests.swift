@@ -37,23 +37,23 @@ private typealias FrameType = HTTP2ServerConnection.FrameType
         configuration.applicationProtocols = ["h2", "http/1.1"]
         let connectionPool = PoolOnLoop(
             to: server.port, host: "localhost", isSecure: true, configuration: configuration)
-        var readers: [Customer] = []
+        var readers: [PoolClient] = []
         for index in 0..<count {
-            readers.append(await connectionPool.customer("\(index)", sends: "GET", pauses: true))
+            readers.append(await connectionPool.client("\(index)", sends: "GET", pauses: true))
             try await connectionPool.recorded.wait(for: "\(index) heard 200")
         }
         // All may still be on its way.
         var visitors = 0
         while server.connectionCount == 1, visitors < 10_000 {
             visitors += 1
-            _ = await connectionPool.customer("visitor \(visitors)", sends: "GET")
+            _ = await connectionPool.client("visitor \(visitors)", sends: "GET")
             try await connectionPool.recorded.wait(for: "visitor \(visitors) is done")
         }
         #expect(server.connectionCount == 2)
         // Those that are there go on where they are.
         await connectionPool.onLoop { [reader = readers[0]] _ in reader.goOn() }
         try await hasRoom.wait()
-        _ = await connectionPool.customer("last", sends: "GET")
+        _ = await connectionPool.client("last", sends: "GET")
         try await connectionPool.recorded.wait(for: "last is done")
         #expect(server.connectionCount == 2)
         await connectionPool.close()

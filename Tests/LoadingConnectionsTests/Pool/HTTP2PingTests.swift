@@ -23,7 +23,7 @@ import Testing
     }
 
     /// Waits until the connection has heard something at the time that it is now.
-    private func waitUntilHeard(_ connectionPool: PoolOnLoop) async throws {
+    private func waitUntilRead(_ connectionPool: PoolOnLoop) async throws {
         try await eventually { [stepped] in
             await connectionPool.onLoop { pool in
                 pool.allConnections.contains { ($0 as? HTTP2Connection)?.lastHeard == stepped.now }
@@ -42,7 +42,7 @@ import Testing
     }
 
     // S-7, CONN-10: a request on a dead connection does not wait for its own timeout
-    @Test("who gives no sign of life loses the connection") func silent() async throws {
+    @Test("a connection whose server answers no PING is closed") func silent() async throws {
         let types = Watched<[UInt8]>([])
         let server = try server { http2 in
             // Everything is read, and nothing is said.
@@ -53,10 +53,10 @@ import Testing
         }
         defer { server.stop() }
         let connectionPool = connectionPool(server)
-        _ = await connectionPool.customer("a", sends: "GET")
+        _ = await connectionPool.client("a", sends: "GET")
         try await connectionPool.recorded.wait(for: "a is done")
         try await stepped.step(by: limits.http2PingSilence + 1)
-        _ = await connectionPool.customer("b", sends: "GET")
+        _ = await connectionPool.client("b", sends: "GET")
         try await types.wait(for: "the request and the question") {
             $0.contains(HTTP2ServerConnection.FrameType.ping) && $0.contains(1) ? () : nil
         }
@@ -75,7 +75,7 @@ import Testing
     }
 
     // S-42: what is done away with is not there for as long as the connection
-    @Test("who takes nothing loses the connection when an upload is cancelled", arguments: [true, false])
+    @Test("a connection whose server reads nothing is closed when an upload is cancelled", arguments: [true, false])
     func stalled(isSilent: Bool) async throws {
         let mayEnd = Signal("the end of the test")
         let server = try server { http2 in
@@ -94,14 +94,14 @@ import Testing
         }
         defer { server.stop() }
         let connectionPool = connectionPool(server)
-        _ = await connectionPool.customer("a", sends: "GET")
+        _ = await connectionPool.client("a", sends: "GET")
         try await connectionPool.recorded.wait(for: "a is done")
-        let upload = await connectionPool.customer("b", sends: "PUT", body: 64 << 20)
+        let upload = await connectionPool.client("b", sends: "PUT", body: 64 << 20)
         try await eventually { await connectionPool.onLoop { _ in upload.looksStalled() } }
         await connectionPool.onLoop { _ in upload.cancel() }
         try await stepped.step(by: limits.http2PingTimeout - 1)
         #expect(await connectionPool.onLoop { $0.connectionCount } == 1)
-        if !isSilent { try await waitUntilHeard(connectionPool) }
+        if !isSilent { try await waitUntilRead(connectionPool) }
         try await stepped.step(by: 1)
         #expect(await connectionPool.onLoop { $0.connectionCount } == (isSilent ? 0 : 1))
         mayEnd.fire()
@@ -120,11 +120,11 @@ import Testing
         }
         defer { server.stop() }
         let connectionPool = connectionPool(server)
-        _ = await connectionPool.customer("a", sends: "GET")
+        _ = await connectionPool.client("a", sends: "GET")
         try await connectionPool.recorded.wait(for: "a is done")
-        let upload = await connectionPool.customer("b", sends: "PUT", body: 64 << 20)
+        let upload = await connectionPool.client("b", sends: "PUT", body: 64 << 20)
         try await eventually { await connectionPool.onLoop { _ in upload.looksStalled() } }
-        let other = await connectionPool.customer("c", sends: "GET")
+        let other = await connectionPool.client("c", sends: "GET")
         await connectionPool.onLoop { _ in other.cancel() }
         // Several times as long as a peer has that is to hear of something.
         try await stepped.step(by: 5 * limits.http2PingTimeout)
@@ -145,9 +145,9 @@ import Testing
         }
         defer { server.stop() }
         let connectionPool = connectionPool(server)
-        _ = await connectionPool.customer("a", sends: "GET")
+        _ = await connectionPool.client("a", sends: "GET")
         try await connectionPool.recorded.wait(for: "a is done")
-        _ = await connectionPool.customer("b", sends: "GET")
+        _ = await connectionPool.client("b", sends: "GET")
         try await hasAsked.wait()
         if isByServer {
             mayClose.fire()
@@ -170,10 +170,10 @@ import Testing
         let server = try server { _ = try $0.connection.waitForClose() }
         defer { server.stop() }
         let connectionPool = connectionPool(server)
-        _ = await connectionPool.customer("a", sends: "GET")
+        _ = await connectionPool.client("a", sends: "GET")
         try await connectionPool.recorded.wait(for: "a is done")
         let isForgotten = await connectionPool.onLoop { [origin = connectionPool.origin] pool in
-            pool.requestLimits[origin] = .told(5)
+            pool.requestLimits[origin] = .announced(5)
             for connection in pool.allConnections { connection.localAddressWasLost() }
             return pool.requestLimits[origin] == nil
         }
@@ -182,7 +182,7 @@ import Testing
     }
 
     // CONN-4: the question whether a limit still holds is ahead of a body that is being sent
-    @Test("an upload does not hold up those who wait at a request limit") func limitBehindUpload() async throws {
+    @Test("an upload does not delay requests that wait at a request limit") func limitBehindUpload() async throws {
         let mayRead = Signal("the end of the stall")
         let mayEnd = Signal("the end of the test")
         let received = Watched<[String]>([])
@@ -216,12 +216,12 @@ import Testing
         }
         defer { server.stop() }
         let connectionPool = connectionPool(server)
-        await connectionPool.onLoop { [origin = connectionPool.origin] in $0.requestLimits[origin] = .told(2) }
-        _ = await connectionPool.customer("a", sends: "GET")
+        await connectionPool.onLoop { [origin = connectionPool.origin] in $0.requestLimits[origin] = .announced(2) }
+        _ = await connectionPool.client("a", sends: "GET")
         try await connectionPool.recorded.wait(for: "a is done")
-        let upload = await connectionPool.customer("b", sends: "PUT", body: 64 << 20)
+        let upload = await connectionPool.client("b", sends: "PUT", body: 64 << 20)
         try await eventually { await connectionPool.onLoop { _ in upload.looksStalled() } }
-        _ = await connectionPool.customer("c", sends: "GET")
+        _ = await connectionPool.client("c", sends: "GET")
         #expect(!connectionPool.recorded.events.contains { $0.hasPrefix("c took") })
         mayRead.fire()
         try await connectionPool.recorded.wait(for: "c is done")
@@ -233,7 +233,9 @@ import Testing
     }
 
     // CONN-4: the path may be gone, and those who wait for the connection would not find that out
-    @Test("who does not answer at a request limit is asked no more") func unansweredLimit() async throws {
+    @Test("a connection at its request limit that answers no PING gets no more requests") func unansweredLimit()
+        async throws
+    {
         let types = Watched<[UInt8]>([])
         let server = try server { http2 in
             // Everything behind the first request is read, and nothing is said.
@@ -244,12 +246,12 @@ import Testing
         }
         defer { server.stop() }
         let connectionPool = connectionPool(server)
-        await connectionPool.onLoop { [origin = connectionPool.origin] in $0.requestLimits[origin] = .told(2) }
-        _ = await connectionPool.customer("a", sends: "GET")
+        await connectionPool.onLoop { [origin = connectionPool.origin] in $0.requestLimits[origin] = .announced(2) }
+        _ = await connectionPool.client("a", sends: "GET")
         try await connectionPool.recorded.wait(for: "a is done")
-        _ = await connectionPool.customer("b", sends: "GET")
+        _ = await connectionPool.client("b", sends: "GET")
         try await types.wait(for: "the question") { $0.contains(HTTP2ServerConnection.FrameType.ping) ? () : nil }
-        _ = await connectionPool.customer("c", sends: "GET")
+        _ = await connectionPool.client("c", sends: "GET")
         try await stepped.step(by: limits.http2PingTimeout - 1)
         #expect(!connectionPool.recorded.events.contains { $0.hasPrefix("c took") })
         try await stepped.step(by: 1)
@@ -261,7 +263,7 @@ import Testing
     }
 
     // S-7: a server that takes its time is not one that is gone
-    @Test("who answers that he is there is waited for") func slow() async throws {
+    @Test("a slow response is awaited while the server answers PINGs") func slow() async throws {
         let mayAnswer = Signal("the answer")
         let server = try server { http2 in
             var stream: Int64?
@@ -281,11 +283,11 @@ import Testing
         }
         defer { server.stop() }
         let connectionPool = connectionPool(server)
-        _ = await connectionPool.customer("a", sends: "GET")
+        _ = await connectionPool.client("a", sends: "GET")
         try await connectionPool.recorded.wait(for: "a is done")
         try await stepped.step(by: limits.http2PingSilence + 1)
-        _ = await connectionPool.customer("b", sends: "GET")
-        try await waitUntilHeard(connectionPool)
+        _ = await connectionPool.client("b", sends: "GET")
+        try await waitUntilRead(connectionPool)
         try await stepped.step(by: 3 * limits.http2PingTimeout)
         #expect(await connectionPool.onLoop { $0.connectionCount } == 1)
         mayAnswer.fire()

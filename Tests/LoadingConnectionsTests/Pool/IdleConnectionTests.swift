@@ -18,7 +18,7 @@ import Testing
         defer { server.stop() }
         let stepped = try SteppedLoop()
         let connectionPool = PoolOnLoop(to: server.port, on: stepped.loop)
-        _ = await connectionPool.customer("a")
+        _ = await connectionPool.client("a")
         try await connectionPool.recorded.wait(for: "a took a new one")
         try await stepped.step(by: TimeLimits.seconds(60) - 1)
         #expect(await connectionPool.onLoop { $0.connectionCount } == 1)
@@ -39,7 +39,7 @@ import Testing
         #expect(loop.serve())
         let connectionPool = PoolOnLoop(to: server.port, on: loop)
         let start = ContinuousClock.now
-        _ = await connectionPool.customer("a")
+        _ = await connectionPool.client("a")
         #expect(try await server.connection(0).waitForEnd() == .finished)
         #expect(ContinuousClock.now - start >= .milliseconds(50))
         await connectionPool.close()
@@ -51,7 +51,7 @@ import Testing
         defer { server.stop() }
         let stepped = try SteppedLoop()
         let connectionPool = PoolOnLoop(to: server.port, on: stepped.loop)
-        let a = await connectionPool.customer("a", keeps: true)
+        let a = await connectionPool.client("a", keeps: true)
         try await connectionPool.recorded.wait(for: "a took a new one")
         for _ in 0..<3 {
             await connectionPool.onLoop { _ in a.returnUnused() }
@@ -76,7 +76,7 @@ import Testing
         defer { server.stop() }
         let stepped = try SteppedLoop()
         let connectionPool = PoolOnLoop(to: server.port, on: stepped.loop)
-        let a = await connectionPool.customer("a", keeps: true)
+        let a = await connectionPool.client("a", keeps: true)
         try await connectionPool.recorded.wait(for: "a took a new one")
         // In one turn, so that the time to expire is not there.
         await connectionPool.onLoop { _ in
@@ -109,7 +109,7 @@ import Testing
         defer { server.stop() }
         let stepped = try SteppedLoop()
         let connectionPool = PoolOnLoop(to: server.port, on: stepped.loop)
-        for name in ["a", "b"] { _ = await connectionPool.customer(name, sends: "GET") }
+        for name in ["a", "b"] { _ = await connectionPool.client(name, sends: "GET") }
         try await connectionPool.recorded.waitUntil { $0.contains("a is done") && $0.contains("b is done") }
         try await stepped.step(by: TimeLimits.seconds(1) - 1)
         #expect(await connectionPool.onLoop { $0.connectionCount } == 2)
@@ -127,14 +127,14 @@ import Testing
         let server = try ScriptedServer(steps: [.waitForClose])
         defer { server.stop() }
         let connectionPool = PoolOnLoop(to: server.port)
-        var customers: [Customer] = []
+        var clients: [PoolClient] = []
         for name in ["a", "b", "c"] {
-            customers.append(await connectionPool.customer(name, keeps: true))
+            clients.append(await connectionPool.client(name, keeps: true))
             try await connectionPool.recorded.wait(for: "\(name) took a new one")
         }
         // Each in a turn of its own, b first.
-        let (a, b, c) = (customers[0], customers[1], customers[2])
-        for customer in [b, a, c] { await connectionPool.onLoop { _ in customer.returnUnused() } }
+        let (a, b, c) = (clients[0], clients[1], clients[2])
+        for client in [b, a, c] { await connectionPool.onLoop { _ in client.returnUnused() } }
         #expect(await connectionPool.onLoop { $0.closeOneIdle() })
         try await server.connection(1).waitForEnd()
         #expect(await connectionPool.onLoop { $0.closeOneIdle() })
@@ -150,7 +150,7 @@ import Testing
     /// runs on it.
     private func whileClosed(
         tls: TLSServerOptions? = nil, configuration: TLSConfiguration = TLSConfiguration(),
-        _ body: @escaping @Sendable (PoolOnLoop, _ first: Customer) -> Void
+        _ body: @escaping @Sendable (PoolOnLoop, _ first: PoolClient) -> Void
     ) async throws -> (connectionPool: PoolOnLoop, server: ScriptedServer) {
         let close = Signal("the end of the first connection")
         let server = try ScriptedServer(tls: tls) { connection in
@@ -164,7 +164,7 @@ import Testing
         let connectionPool = PoolOnLoop(
             to: server.port, host: tls == nil ? "127.0.0.1" : "localhost", isSecure: tls != nil,
             configuration: configuration)
-        let first = await connectionPool.customer("first", sends: "GET")
+        let first = await connectionPool.client("first", sends: "GET")
         try await connectionPool.recorded.wait(for: "first is done")
         let isClosed = Signal("closed")
         let record = try await server.connection(0)
@@ -187,7 +187,7 @@ import Testing
     @Test("a connection that has just been closed is not given to a POST")
     func aConnectionThatHasJustBeenClosedIsNotGivenToAPOST() async throws {
         let (connectionPool, server) = try await whileClosed { connectionPool, _ in
-            Customer("second", of: connectionPool, keeps: false, sends: "POST").ask(isRepeatable: false)
+            PoolClient("second", of: connectionPool, keeps: false, sends: "POST").ask(isRepeatable: false)
         }
         defer { server.stop() }
         try await connectionPool.recorded.wait(for: "second is done")
@@ -209,7 +209,7 @@ import Testing
         let (connectionPool, server) = try await whileClosed(
             tls: try TLSServerOptions(authority: authority), configuration: configuration
         ) { connectionPool, _ in
-            Customer("second", of: connectionPool, keeps: false, sends: "POST").ask(isRepeatable: false)
+            PoolClient("second", of: connectionPool, keeps: false, sends: "POST").ask(isRepeatable: false)
         }
         defer { server.stop() }
         try await connectionPool.recorded.wait(for: "second is done")
@@ -228,12 +228,12 @@ import Testing
         configuration.roots = .only([.der(authority.root.der)])
         let connectionPool = PoolOnLoop(
             to: server.port, host: "localhost", isSecure: true, configuration: configuration)
-        let first = await connectionPool.customer("first", keeps: true)
+        let first = await connectionPool.client("first", keeps: true)
         try await connectionPool.recorded.wait(for: "first took a new one")
         // The tickets are the last that the server's part of the handshake sends.
         #expect(try await server.connection(0).waitForHandshake() != nil)
         await connectionPool.onLoop { _ in first.returnUnused() }
-        _ = await connectionPool.customer("second", isRepeatable: false, sends: "POST")
+        _ = await connectionPool.client("second", isRepeatable: false, sends: "POST")
         try await connectionPool.recorded.wait(for: "second is done")
         #expect(connectionPool.recorded.events.contains("second took a used one"))
         #expect(server.connectionCount == 1)
@@ -283,15 +283,15 @@ import Testing
         }
         defer { server.stop() }
         let connectionPool = PoolOnLoop(to: server.port, limit: 1)
-        let first = await connectionPool.customer("first", keeps: true)
+        let first = await connectionPool.client("first", keeps: true)
         try await connectionPool.recorded.wait(for: "first took a new one")
         try await takesNothing.wait()
-        let second: Customer
+        let second: PoolClient
         if isIdle {
             await connectionPool.onLoop { _ in first.returnUnused() }
-            second = await connectionPool.customer("second", isRepeatable: false, keeps: true)
+            second = await connectionPool.client("second", isRepeatable: false, keeps: true)
         } else {
-            second = await connectionPool.customer("second", isRepeatable: false, keeps: true)
+            second = await connectionPool.client("second", isRepeatable: false, keeps: true)
             await connectionPool.onLoop { _ in first.returnUnused() }
         }
         #expect(connectionPool.recorded.events.last == "second took a used one")
@@ -319,14 +319,14 @@ import Testing
         }
         defer { server.stop() }
         let connectionPool = PoolOnLoop(to: server.port)
-        let first = await connectionPool.customer("first", sends: "GET")
+        let first = await connectionPool.client("first", sends: "GET")
         try await connectionPool.recorded.wait(for: "first is done")
         // In one job, so that the loop hears nothing of the bytes before it sends the next request.
         let isSeen = await connectionPool.onLoop { _ in
             answered.fire()
             guard (try? isSent.wait()) != nil else { return false }
             first.connection?.idleSince = connectionPool.loop.now - TimeLimits.milliseconds(2)
-            Customer("second", of: connectionPool, keeps: false, sends: "GET").ask()
+            PoolClient("second", of: connectionPool, keeps: false, sends: "GET").ask()
             return true
         }
         #expect(isSeen)
@@ -352,9 +352,9 @@ import Testing
         }
         defer { server.stop() }
         let connectionPool = PoolOnLoop(to: server.port, limit: 1)
-        let first = await connectionPool.customer("first", keeps: true)
+        let first = await connectionPool.client("first", keeps: true)
         try await connectionPool.recorded.wait(for: "first took a new one")
-        _ = await connectionPool.customer("second", isRepeatable: false)
+        _ = await connectionPool.client("second", isRepeatable: false)
         let record = try await server.connection(0)
         let isClosed = Signal("closed")
         Task {

@@ -8,12 +8,12 @@ import Testing
 
 /// Idle multiplexed connections.
 @Suite(.timeLimit(.minutes(1))) struct IdleSharedConnectionTests {
-    /// Has three customers come one after the other: the second a moment before the connection's time is over, and the
+    /// Has three clients come one after the other: the second a moment before the connection's time is over, and the
     /// third when it is.
     private func visits(_ connectionPool: PoolOnLoop, _ stepped: SteppedLoop) async throws -> [String] {
         let idle = stepped.limits.multiplexedIdle
         for (name, pause) in [("a", idle - 1), ("b", idle), ("c", 0)] {
-            _ = await connectionPool.customer(name, sends: "GET")
+            _ = await connectionPool.client(name, sends: "GET")
             try await connectionPool.recorded.wait(for: "\(name) is done")
             try await stepped.step(by: pause)
             if name == "b" { try await eventually { await connectionPool.onLoop { $0.connectionCount } == 0 } }
@@ -61,7 +61,7 @@ import Testing
         defer { loop.stop() }
         let connectionPool = PoolOnLoop(to: server.port, isSecure: true, on: loop)
         for name in ["a", "b", "c"] {
-            _ = await connectionPool.customer(name, assumesHTTP3: true, sends: "GET")
+            _ = await connectionPool.client(name, assumesHTTP3: true, sends: "GET")
             try await connectionPool.recorded.wait(for: "\(name) is done")
             if name == "b" { try await eventually { await connectionPool.onLoop { $0.connectionCount } == 0 } }
         }

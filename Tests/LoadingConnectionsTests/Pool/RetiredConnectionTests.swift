@@ -32,7 +32,7 @@ import Testing
             }
         }
         for index in 0...most {
-            _ = await connectionPool.customer("\(index)", sends: "GET")
+            _ = await connectionPool.client("\(index)", sends: "GET")
             try await eventually { await isRetired(min(index + 1, most)) }
         }
         // An attempt would have begun with the GOAWAY.
@@ -77,12 +77,12 @@ import Testing
                 }
             }
         }
-        let upload = await connectionPool.customer("upload", sends: "PUT", body: 64 << 20)
+        let upload = await connectionPool.client("upload", sends: "PUT", body: 64 << 20)
         try await waitUntilRetired(1)
-        _ = await connectionPool.customer("slow", sends: "GET")
+        _ = await connectionPool.client("slow", sends: "GET")
         try await waitUntilRetired(2)
         try await eventually { await connectionPool.onLoop { _ in upload.looksStalled() } }
-        _ = await connectionPool.customer("last", sends: "GET")
+        _ = await connectionPool.client("last", sends: "GET")
         #expect(server.connectionCount == 2)
         mayRespond.fire()
         try await connectionPool.recorded.wait(for: "last is done")

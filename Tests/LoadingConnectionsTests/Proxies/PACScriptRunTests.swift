@@ -23,7 +23,7 @@ struct PACScriptRunTests {
     }
 
     // PROXY-1
-    @Test("what a script is told, and what it answers") func answers() throws {
+    @Test("a script's arguments and its result") func answers() throws {
         let ways = "PROXY a:81; SOCKS b; DIRECT"
         #expect(
             try answer("function FindProxyForURL(url, host) { return '\(ways)' }") == .route(PACResult(ways).route))

@@ -11,7 +11,7 @@ import Testing
     private func found() throws -> AddressAnswer { .success([try #require(address)]) }
 
     // CONN-20
-    @Test("an answer lives half a minute") func anAnswerLivesHalfAMinute() throws {
+    @Test("an answer expires after half a minute") func anAnswerExpiresAfterHalfAMinute() throws {
         var memory = AddressCache()
         memory.remember(try found(), to: four, at: 1_000)
         #expect(memory.answer(to: four, at: 1_000) == (try found()))
@@ -68,7 +68,8 @@ import Testing
     }
 
     // CONN-20: all of one moment
-    @Test("the memory is bounded though the clock stands still") func theMemoryIsBoundedThoughTheClockStandsStill()
+    @Test("the memory is bounded though the clock does not advance")
+    func theMemoryIsBoundedThoughTheClockDoesNotAdvance()
         throws
     {
         var memory = AddressCache()

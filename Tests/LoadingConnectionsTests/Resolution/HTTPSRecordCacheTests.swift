@@ -16,11 +16,11 @@ import Testing
         arguments: [
             (1, 1), (300, 300), (86_400, 86_400), (86_401, 86_400), (0x7FFF_FFFF, 86_400), (nil, 30),
         ] as [(UInt32?, Int64)])
-    func lifetime(told: UInt32?, seconds: Int64) {
+    func lifetime(lifetime: UInt32?, seconds: Int64) {
         var memory = HTTPSRecordCache()
-        memory.remember(found(told), to: question, at: 5)
+        memory.remember(found(lifetime), to: question, at: 5)
         let end = 5 + seconds * 1_000_000_000
-        #expect(memory.answer(to: question, at: end - 1) == found(told))
+        #expect(memory.answer(to: question, at: end - 1) == found(lifetime))
         #expect(memory.answer(to: question, at: end) == nil)
         #expect(memory.answer(to: HTTPSRecordQuery("a.example", port: 8443), at: 5) == nil)
     }

@@ -7,19 +7,19 @@ import Testing
 
 /// What name servers are asked about the services of origins, and what they say.
 @Suite struct ServiceResolutionTests {
-    private struct Heard: Equatable, Sendable {
+    private struct Answer: Equatable, Sendable {
         let answer: HTTPSRecordAnswer
         let isRemembered: Bool
     }
 
     private let loop = EventLoops.assign()
-    private let recorded = EventRecorder<Heard>()
+    private let recorded = EventRecorder<Answer>()
     private let record = HTTPSRecord(priority: 1, target: "b.example", protocols: [Array("h3".utf8)])
 
     @discardableResult
     private func ask(_ resolver: NameResolver, _ host: String, port: UInt16 = 443) -> QueryTicket? {
         resolver.findServices(HTTPSRecordQuery(host, port: port), on: loop) { [recorded] answer, isRemembered in
-            recorded.record(Heard(answer: answer, isRemembered: isRemembered))
+            recorded.record(Answer(answer: answer, isRemembered: isRemembered))
         }
     }
 
@@ -38,7 +38,7 @@ import Testing
             "printer.local",
             "printer.local.", "a.invalid", "a.onion", "intranet", "intranet.", "", ".", "a..b", "a b.c",
         ])
-    func nobodysBusiness(host: String) {
+    func localNamesAndAddresses(host: String) {
         let never = NameResolver(ask: { _ in .success([]) }) { _ in
             Issue.record("asked")
             return .success(.none)
@@ -55,25 +55,26 @@ import Testing
             asked.record(question)
             return answer
         }
-        func hear(isRemembered: Bool) async throws {
+        func expectAnswer(isRemembered: Bool) async throws {
             let count = recorded.events.count
             ask(resolver, "a.example")
             let events = try await recorded.waitFor(count: count + 1)
-            #expect(events.last == Heard(answer: answer, isRemembered: isRemembered))
+            #expect(events.last == Answer(answer: answer, isRemembered: isRemembered))
         }
-        try await hear(isRemembered: false)
-        try await hear(isRemembered: true)
+        try await expectAnswer(isRemembered: false)
+        try await expectAnswer(isRemembered: true)
         resolver.forget("b.example")
-        try await hear(isRemembered: true)
+        try await expectAnswer(isRemembered: true)
         resolver.forget("a.example")
-        try await hear(isRemembered: false)
+        try await expectAnswer(isRemembered: false)
         resolver.forgetAnswers()
-        try await hear(isRemembered: false)
+        try await expectAnswer(isRemembered: false)
         #expect(asked.events.count == 3)
     }
 
     // CONN-9: RFC 8305 §3
-    @Test("servers that do not answer hold up no address, and who withdraws hears nothing") func slow() async throws {
+    @Test("servers that do not answer delay no address, and a withdrawn query gets no answer") func slow() async throws
+    {
         let gate = Signal("the end of the test")
         let asked = EventRecorder<HTTPSRecordQuery>()
         let resolver = NameResolver(idleSeconds: 0, ask: { _ in .failure(.unknownName) }) { question in
@@ -97,11 +98,11 @@ import Testing
 
     // CONN-6: RFC 9460 §3
     @Test("aliases are followed, but not for ever") func aliases() {
-        func answer(_ book: [String: HTTPSAnswer]) -> (HTTPSRecordAnswer, [String]) {
+        func answer(_ hosts: [String: HTTPSAnswer]) -> (HTTPSRecordAnswer, [String]) {
             var asked: [String] = []
             let query = HTTPSRecordLookup(HTTPSRecordQuery("a.example", port: 8443), hosts: { HostsFile([]) }) { name in
                 asked.append(name)
-                return book[name].map { .success($0) } ?? .failure(.tryAgain)
+                return hosts[name].map { .success($0) } ?? .failure(.tryAgain)
             }
             return (query.answer(), asked)
         }

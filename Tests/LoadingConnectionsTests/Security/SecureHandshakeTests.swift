@@ -126,7 +126,7 @@ import Testing
     }
 
     // TLS-4, TLS-5
-    @Test("an untrusted certificate") func aCertificateThatNobodyVouchesFor() async throws {
+    @Test("an untrusted certificate") func anUntrustedCertificate() async throws {
         #expect(try await outcome(of: TLSServerOptions(TestIdentity.selfSigned(.localhost))) == .failed(-1202))
         #expect(try await outcome(of: TLSServerOptions(authority: TestCertificateAuthority())) == .failed(-1203))
     }
@@ -168,7 +168,7 @@ import Testing
     }
 
     // TLS-5
-    @Test("a server that does not speak TLS") func aServerThatDoesNotSpeakTLS() async throws {
+    @Test("a server without TLS") func aServerWithoutTLS() async throws {
         let server = try ScriptedServer { connection in
             _ = try connection.receive()
             try connection.send("HTTP/1.1 400 Bad Request\r\n\r\n")

@@ -17,7 +17,7 @@ import Testing
             let (sink, owner) = opened(.pieces, loop)
             sink.receive("hello ")
             sink.receive("world")
-            #expect(owner.told == ["hello ", "world"] && sink.deliveredBytes == 11 && sink.isDelivered)
+            #expect(owner.events == ["hello ", "world"] && sink.deliveredBytes == 11 && sink.isDelivered)
         }
     }
 
@@ -26,7 +26,7 @@ import Testing
             let (sink, owner) = opened(.whole, loop)
             sink.receive("hello ")
             sink.receive("world")
-            #expect(owner.told == ["collected 6", "collected 11"])
+            #expect(owner.events == ["collected 6", "collected 11"])
             #expect(sink.takeCollected() == Data("hello world".utf8))
             #expect(sink.takeCollected() == nil)
         }
@@ -41,13 +41,13 @@ import Testing
             #expect(!sink.isFlowing)
             sink.receive("two")
             sink.receive("three")
-            #expect(owner.told == ["one", "flow"] && sink.backlogCount == 8 && !sink.isDelivered)
+            #expect(owner.events == ["one", "flow"] && sink.backlogCount == 8 && !sink.isDelivered)
             owner.takes = 1
             let hadEnough = sink.resumeReading()
             let again = sink.resumeReading()
             #expect(hadEnough && !again)
             sink.deliverBacklog()
-            #expect(owner.told == ["one", "flow", "twothree", "flow"] && sink.isDelivered)
+            #expect(owner.events == ["one", "flow", "twothree", "flow"] && sink.isDelivered)
         }
     }
 
@@ -57,12 +57,12 @@ import Testing
             let (sink, owner) = opened(.pieces, loop)
             owner.mayDeliverBody = false
             sink.receive("early")
-            #expect(owner.told == [] && sink.room(most: 10) == nil && sink.pipe == nil)
+            #expect(owner.events == [] && sink.room(most: 10) == nil && sink.pipe == nil)
             owner.mayDeliverBody = true
             // What was put by comes first.
             #expect(sink.room(most: 10) == nil)
             sink.deliverBacklog()
-            #expect(owner.told == ["early"] && sink.room(most: 10)?.count == 10)
+            #expect(owner.events == ["early"] && sink.room(most: 10)?.count == 10)
         }
     }
 
@@ -72,10 +72,10 @@ import Testing
             sink.room(most: 3)?.copyBytes(from: Array("abc".utf8))
             owner.mayDeliverBody = false
             sink.filled(3)
-            #expect(owner.told == [] && sink.backlogCount == 3)
+            #expect(owner.events == [] && sink.backlogCount == 3)
             owner.mayDeliverBody = true
             sink.deliverBacklog()
-            #expect(owner.told == ["abc"])
+            #expect(owner.events == ["abc"])
         }
     }
 
@@ -107,24 +107,24 @@ import Testing
     }
 
     // MISC-23
-    @Test("parts are told as responses, and the rest waits while the client thinks") func parts() async throws {
+    @Test("parts are delivered as responses, and the rest waits for the client's answer") func parts() async throws {
         await onLoop { loop in
             let (sink, owner) = opened(.pieces, loop)
             let head = begin(sink, "Content-Type", "multipart/x-mixed-replace; boundary=cut")
             sink.parts = MultipartStage(LoadResponse(url: url, head: head, expectedLength: -1))
             owner.answersLater = true
             sink.receive("--cut\r\nA: 1\r\n\r\none\r\n--cut\r\nA: 2\r\n\r\ntwo\r\n--cut--\r\n")
-            #expect(owner.told == ["part 1"])
+            #expect(owner.events == ["part 1"])
             for _ in 0..<2 {
                 owner.mayDeliverBody = true
                 sink.deliverBacklog()
             }
-            #expect(owner.told == ["part 1", "one", "part 2", "two"] && sink.isDelivered)
+            #expect(owner.events == ["part 1", "one", "part 2", "two"] && sink.isDelivered)
             #expect((try? sink.finishParts(endsWithConnection: true)) == .delivered)
         }
     }
 
-    @Test("many parts that come at once are told one by one") func manyParts() async throws {
+    @Test("many parts that come at once are delivered one by one") func manyParts() async throws {
         await onLoop { loop in
             let (sink, owner) = opened(.pieces, loop)
             let head = begin(sink, "Content-Type", "multipart/x-mixed-replace; boundary=b")
@@ -136,22 +136,22 @@ import Testing
                 owner.mayDeliverBody = true
                 sink.deliverBacklog()
             }
-            #expect(owner.told.count == count)
+            #expect(owner.events.count == count)
         }
     }
 
-    @Test("many parts that come at once are told in several turns") func partsOfATurn() async throws {
+    @Test("many parts that come at once are delivered in several turns") func partsOfATurn() async throws {
         await onLoop { loop in
             let (sink, owner) = opened(.pieces, loop)
             let head = begin(sink, "Content-Type", "multipart/x-mixed-replace; boundary=b")
             sink.parts = MultipartStage(LoadResponse(url: url, head: head, expectedLength: -1))
-            func told() -> Int { owner.told.count { $0.hasPrefix("part") } }
+            func events() -> Int { owner.events.count { $0.hasPrefix("part") } }
             sink.receive(String(repeating: "\r\n--b\r\n\r\n", count: 150) + "\r\n--b--\r\n")
-            var counts = [told()]
+            var counts = [events()]
             while !sink.isDelivered, counts.count < 10 {
                 _ = sink.resumeReading()
                 sink.deliverBacklog()
-                counts.append(told())
+                counts.append(events())
             }
             #expect(counts == [64, 128, 150])
         }
@@ -168,7 +168,7 @@ import Testing
     }
 
     // RES-1: what has come is in the file when the load fails
-    @Test("a file is closed after a failure, and its owner hears of it") func file() async throws {
+    @Test("a file is closed after a failure, and its owner is notified") func file() async throws {
         let folder = try TemporaryDirectory()
         let owner = Owner()
         let sink = await onLoop { loop in
@@ -209,7 +209,7 @@ import Testing
         }
         #expect(!isDone)
         try await file.stepped.settle()
-        #expect(try await file.told() == ["written 3", "room", "closed"])
+        #expect(try await file.events() == ["written 3", "room", "closed"])
         #expect(try await file.content() == "all")
         #expect(try await file.run { $0.writer == nil })
     }
@@ -219,11 +219,11 @@ import Testing
         let file = try FileSink()
         _ = try await file.run { $0.closeFile() }
         try await file.stepped.settle()
-        #expect(try await file.told() == ["closed"])
+        #expect(try await file.events() == ["closed"])
         #expect(try await file.content() == "")
     }
 
-    @Test("a file that is of no use goes, and nothing is told") func discards() async throws {
+    @Test("a discarded file is removed, and nothing is reported") func discards() async throws {
         let file = try FileSink()
         try await file.run { $0.receive("something") }
         try await file.stepped.settle()
@@ -233,7 +233,7 @@ import Testing
             #expect(sink.writer == nil)
         }
         try await file.stepped.settle()
-        #expect(try await file.told() == ["written 9", "room"])
+        #expect(try await file.events() == ["written 9", "room"])
         #expect(try FileManager.default.contentsOfDirectory(atPath: file.folder.path) == [])
     }
 
@@ -250,7 +250,7 @@ import Testing
             #expect(sink.backlogCount == 4 && !sink.isDelivered && sink.deliveredBytes == Int64(first + 1))
         }
         try await file.stepped.settle()
-        #expect(try await file.told() == ["flow", "written \(first + 1)", "room"])
+        #expect(try await file.events() == ["flow", "written \(first + 1)", "room"])
         try await file.run { sink in
             // Room alone does not have the sink go on: whoever is told of it says so.
             #expect(!sink.isFlowing)
@@ -260,7 +260,7 @@ import Testing
             #expect(hadStopped && !isDone)
         }
         try await file.stepped.settle()
-        #expect(try await file.told().suffix(3) == ["written 4", "room", "closed"])
+        #expect(try await file.events().suffix(3) == ["written 4", "room", "closed"])
         #expect(try await file.content() == String(repeating: "a", count: first) + "blate")
     }
 
@@ -281,7 +281,7 @@ import Testing
             #expect(sink.backlogCount == 4)
         }
         try await file.stepped.settle()
-        #expect(try await file.told() == ["flow", "written 5", "room"])
+        #expect(try await file.events() == ["flow", "written 5", "room"])
         try await file.run { sink in
             _ = sink.resumeReading()
             // What was put by comes first.
@@ -340,7 +340,7 @@ import Testing
             #expect(!sink.isFlowing)
         }
         try await file.stepped.settle()
-        #expect(try await file.told() == ["flow", "written 262144", "room", "not opened"])
+        #expect(try await file.events() == ["flow", "written 262144", "room", "not opened"])
         let folder = file.folder.path
         try await file.run { sink in
             sink.restart(.file(.newFile(inFolder: folder)))
@@ -351,12 +351,12 @@ import Testing
             _ = sink.closeFile()
         }
         try await file.stepped.settle()
-        #expect(try await file.told().dropFirst(4) == ["written 5", "room", "closed"])
+        #expect(try await file.events().dropFirst(4) == ["written 5", "room", "closed"])
         #expect(try await file.content() == "whole")
     }
 
     // RES-5: what was still ordered of a file that is given up would be counted as part of the next
-    @Test("a file that has failed is not heard any more") func oldFile() async throws {
+    @Test("a file that has failed reports no more") func oldFile() async throws {
         let file = try FileSink(Self.gone)
         let owner = file.owner
         try await file.run { sink in
@@ -365,7 +365,7 @@ import Testing
             sink.receive("one")
         }
         try await file.stepped.settle()
-        #expect(try await file.told() == ["written 3", "room", "not opened"])
+        #expect(try await file.events() == ["written 3", "room", "not opened"])
     }
 }
 
@@ -393,9 +393,9 @@ private final class FileSink: Sendable {
         return try await stepped.run { body(sink.value) }
     }
 
-    func told() async throws -> [String] {
+    func events() async throws -> [String] {
         let owner = owner
-        return try await stepped.run { owner.told }
+        return try await stepped.run { owner.events }
     }
 
     /// Of the closed file.
@@ -417,7 +417,7 @@ private final class Owner: BodySinkOwner, @unchecked Sendable {
     var takes = Int.max
     /// Whether it has to think about each part.
     var answersLater = false
-    var told: [String] = []
+    var events: [String] = []
     var failure: LoadError?
     /// What became of the file.
     var outcome: Result<String, FileWriter.Failure>?
@@ -427,22 +427,22 @@ private final class Owner: BodySinkOwner, @unchecked Sendable {
 
     var wantedParts: WantedParts { .every }
 
-    func applyFlow() { told.append("flow") }
+    func applyFlow() { events.append("flow") }
     func resumeReading() {
-        told.append("room")
+        events.append("room")
         let react = onRoom
         onRoom = nil
         react?()
     }
     func bodySink(delivers data: Data) -> Bool {
-        told.append(String(decoding: data, as: UTF8.self))
+        events.append(String(decoding: data, as: UTF8.self))
         takes -= 1
         return takes > 0
     }
-    func bodySinkHasCollected(_ total: Int64) { told.append("collected \(total)") }
-    func bodySinkHasWritten(_ count: Int64) { told.append("written \(count)") }
+    func bodySinkHasCollected(_ total: Int64) { events.append("collected \(total)") }
+    func bodySinkHasWritten(_ count: Int64) { events.append("written \(count)") }
     func bodySink(begins part: LoadResponse) -> ClientAnswer<Void> {
-        told.append("part \(part.head.fields.firstValue("A") ?? "")")
+        events.append("part \(part.head.fields.firstValue("A") ?? "")")
         guard answersLater else { return .now }
         mayDeliverBody = false
         return .later
@@ -455,10 +455,10 @@ private final class Owner: BodySinkOwner, @unchecked Sendable {
         self.outcome = outcome
         switch outcome {
         case .success(let path):
-            told.append("closed")
+            events.append("closed")
             closed.record(path)
-        case .failure(.opening): told.append("not opened")
-        case .failure(let failure): told.append("\(failure)")
+        case .failure(.opening): events.append("not opened")
+        case .failure(let failure): events.append("\(failure)")
         }
     }
 }

@@ -27,7 +27,7 @@ import Testing
     }
 
     // CONN-15
-    @Test("what was heard begins the silence anew, and not the whole time") func activity() {
+    @Test("activity restarts the idle timeout, and not the total one") func activity() {
         let clock = clock(active: 4)
         #expect(!clock.isOver(at: 8 * Self.second, idle: 5, total: 10))
         #expect(clock.isOver(at: 9 * Self.second, idle: 5, total: 10))
@@ -35,7 +35,7 @@ import Testing
     }
 
     // CONN-15
-    @Test("what has arrived unnoticed begins the silence anew from then") func arrival() {
+    @Test("an arrival that is noticed later restarts the idle timeout from its own time") func arrival() {
         var clock = clock(active: 4)
         clock.noteArrival(at: 3 * Self.second)
         #expect(clock.isOver(at: 9 * Self.second, idle: 5, total: 100))
@@ -45,7 +45,7 @@ import Testing
     }
 
     // C-6, CONN-4
-    @Test("what a server has not processed ends no silence") func unprocessed() {
+    @Test("what a server has not processed does not restart the idle timeout") func unprocessed() {
         var clock = clock()
         clock.noteActivity(at: 3 * Self.second)
         clock.noteUnprocessed(at: 4 * Self.second)
@@ -63,7 +63,7 @@ import Testing
     }
 
     // CONN-16
-    @Test("both stand still while the load is suspended") func suspended() {
+    @Test("both timeouts pause while the load is suspended") func suspended() {
         var clock = clock(active: 2)
         clock.suspend(at: 3 * Self.second)
         clock.resume(at: 103 * Self.second)

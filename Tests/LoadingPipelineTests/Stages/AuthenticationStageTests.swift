@@ -19,7 +19,7 @@ import Testing
         var stage: AuthenticationStage
         let memory: AuthenticationMemory
         let stepped: SteppedLoop
-        let asker: ChallengeSource
+        let source: ChallengeSource
         var subject: AuthenticationSubject
         /// Whether what was accepted before may be said again.
         var isAllowed = true
@@ -29,14 +29,14 @@ import Testing
         private(set) var bindings: [ChannelBinding?] = []
 
         init(
-            _ asker: ChallengeSource = .server, _ subject: AuthenticationSubject? = nil,
+            _ source: ChallengeSource = .server, _ subject: AuthenticationSubject? = nil,
             memory: AuthenticationMemory = AuthenticationMemory()
         ) throws {
             stepped = try SteppedLoop()
-            self.asker = asker
+            self.source = source
             self.memory = memory
             self.subject = try subject ?? AuthenticationStageTests.request()
-            stage = AuthenticationStage(asker, memory, stepped.loop)
+            stage = AuthenticationStage(source, memory, stepped.loop)
         }
 
         private func text(_ step: AuthenticationStage.Step) -> String {
@@ -61,7 +61,7 @@ import Testing
             _ status: Int, _ values: String..., field: String? = nil, mayBeShared: Bool = false,
             channelBinding: ChannelBinding? = nil
         ) throws -> String {
-            let name = field ?? asker.challengeField
+            let name = field ?? source.challengeField
             let head = ResponseHead(
                 status: status, version: .http11, fields: HTTPFields(values.map { (name, $0) }), byteCount: 0)
             let step = try stage.step(
@@ -275,7 +275,7 @@ import Testing
     // MARK: Refusals
 
     // AUTH-8, AUTH-9
-    @Test("refusals are counted for each space, and the refused credential is told") func refusals() throws {
+    @Test("refusals are counted for each space, and the refused credential is passed on") func refusals() throws {
         let bench = try Bench()
         var steps: [String] = []
         for user in ["a", "b"] {
@@ -476,7 +476,9 @@ import Testing
     }
 
     // AUTH-18
-    @Test("who does not know the password is no server", arguments: ["200", "304", "404"]) func impostor(status: String)
+    @Test("a response whose proof of the password is wrong fails", arguments: ["200", "304", "404"]) func impostor(
+        status: String
+    )
         throws
     {
         let bench = try Bench()
@@ -492,7 +494,7 @@ import Testing
     }
 
     // AUTH-28: what the proxy asks says nothing of what the server makes of the user
-    @Test("a proxy's question is no answer of the server's") func proxysQuestion() throws {
+    @Test("a proxy's challenge does not accept the server's credential") func proxysChallenge() throws {
         let bench = try Bench()
         _ = try bench.response(401, Self.basic)
         _ = bench.answer("u")
@@ -503,7 +505,7 @@ import Testing
     // MARK: The user of the address
 
     // AUTH-8, AUTH-10, AUTH-11: proposed once for each scheme
-    @Test("the user whom the address names is proposed until he was refused") func userOfAddress() throws {
+    @Test("the URL's credential is proposed until it is refused") func userOfAddress() throws {
         let bench = try Bench(.server, Self.request("http://u:p@a.example/x"))
         #expect(bench.says() == nil)
         #expect(try bench.response(401, Self.basic) == "ask basic r maybe u")
@@ -514,7 +516,7 @@ import Testing
         #expect(try bench.response(401, Self.digest) == "ask digest r maybe u")
     }
 
-    @Test("elsewhere on the server he may be asked for once more") func userAccepted() throws {
+    @Test("the URL's credential is proposed once more in another space") func userAccepted() throws {
         let bench = try Bench(.server, Self.request("http://u:p@a.example/x"))
         _ = try bench.response(401, Self.basic)
         _ = bench.answer("u")
@@ -530,7 +532,7 @@ import Testing
     }
 
     //
-    @Test("a redirect names a user too") func userOfRedirect() throws {
+    @Test("a redirect's URL has a credential too") func userOfRedirect() throws {
         var request = try Self.load("http://a.example/x")
         request.redirectedUser = ("v", nil)
         let bench = try Bench(.server, .request(request))
@@ -539,7 +541,7 @@ import Testing
 
     // MARK: Other peers
 
-    @Test("what one server was told is no other's, and is said again where it was asked for") func peers() throws {
+    @Test("a credential is sent to its own server only, and again after a return to it") func peers() throws {
         let bench = try Bench()
         let home = bench.subject
         _ = try bench.response(401, Self.basic)
@@ -557,7 +559,7 @@ import Testing
     // MARK: The user of the settings
 
     // PROXY-2, AUTH-28
-    @Test("who the settings say the user is is said to the proxy unasked, and then by each scheme once") func settings()
+    @Test("the proxy settings' credential is sent preemptively, then once by each scheme") func settings()
         throws
     {
         let proxy = try Self.proxy("http://u:p@proxy.test:3128")
@@ -572,7 +574,7 @@ import Testing
     }
 
     // PROXY-2: the proxy may not have looked at what nobody had asked for
-    @Test("a proxy that offers no Basic is told by what it offers") func settingsByDigest() throws {
+    @Test("the settings' credential is sent by Digest to a proxy that offers no Basic") func settingsByDigest() throws {
         let proxy = try Self.proxy("http://u:p@proxy.test:3128")
         let memory = AuthenticationMemory()
         let bench = try Bench(
@@ -589,7 +591,7 @@ import Testing
     }
 
     // AUTH-28: TLS ends at the one and not at the other
-    @Test("what one proxy was told is not told to the next") func nextProxy() throws {
+    @Test("a credential is not sent to the next proxy") func nextProxy() throws {
         let load = try Self.load("http://a.example/x")
         let bench = try Bench(.proxy, .forwarded(load, by: Self.proxy("https://proxy.test:3128")))
         _ = try bench.response(407, Self.basic)

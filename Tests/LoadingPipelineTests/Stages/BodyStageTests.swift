@@ -15,16 +15,16 @@ import Testing
     /// A stage, whom it has asked and what it has given.
     private final class Bench {
         let stage = BodyStage()
-        var told: [String] = []
+        var events: [String] = []
         private var askedOffset: Int64 = 0
 
         func prepare(_ body: LoadBody, _ part: BodyStage.Part = BodyStage.Part(), as name: String = "") {
             let ask = { [self] (offset: Int64) in
-                told.append("asks from \(offset)")
+                events.append("asks from \(offset)")
                 askedOffset = offset
             }
             stage.prepare(body, part, asking: ask) { [self] result in
-                told.append(name + BodyStageTests.text(of: result))
+                events.append(name + BodyStageTests.text(of: result))
             }
         }
 
@@ -48,7 +48,7 @@ import Testing
         let bench = Bench()
         bench.prepare(.none)
         bench.prepare(.none, Part(offset: 5, length: 1))
-        #expect(bench.told == ["none", "none"])
+        #expect(bench.events == ["none", "none"])
     }
 
     // RES-13, RES-21, R-6
@@ -65,14 +65,14 @@ import Testing
     func bytes(offset: Int64, length: Int64?, expected: String) {
         let bench = Bench()
         for _ in 0..<2 { bench.prepare(.bytes(Data("hello".utf8)), Part(offset: offset, length: length)) }
-        #expect(bench.told == [expected, expected])
+        #expect(bench.events == [expected, expected])
         #expect(bench.stage.file == nil)
     }
 
     // MARK: Files
 
     /// What comes of a file, asked for twice at a time: the second time counts.
-    private func file(_ url: URL, _ part: BodyStage.Part) async throws -> (told: [String], length: Int64?) {
+    private func file(_ url: URL, _ part: BodyStage.Part) async throws -> (events: [String], length: Int64?) {
         let stepped = try SteppedLoop()
         let bench = try await stepped.run { [loop = stepped.loop] in
             let bench = Bench()
@@ -82,7 +82,7 @@ import Testing
             return LoopBox(bench)
         }
         try await stepped.settle()
-        return try await stepped.run { (bench.value.told, bench.value.stage.file?.length) }
+        return try await stepped.run { (bench.value.events, bench.value.stage.file?.length) }
     }
 
     // T-51, RES-13
@@ -95,7 +95,7 @@ import Testing
     func files(offset: Int64, length: Int64?, expected: String) async throws {
         let folder = try TemporaryDirectory()
         let result = try await file(try folder.write("hello", to: "body"), Part(offset: offset, length: length))
-        #expect(result.told == [expected])
+        #expect(result.events == [expected])
         #expect(result.length == 5)
     }
 
@@ -103,11 +103,11 @@ import Testing
     @Test("a file that is not there") func noFile() async throws {
         let folder = try TemporaryDirectory()
         let result = try await file(folder.file("gone"), Part())
-        #expect(result.told == ["failed -1100"])
+        #expect(result.events == ["failed -1100"])
         #expect(result.length == nil)
     }
 
-    @Test("a file that nobody waits for any more") func cancelledFile() async throws {
+    @Test("a cancelled file") func cancelledFile() async throws {
         let folder = try TemporaryDirectory()
         let path = try folder.write("hello", to: "body").path
         let stepped = try SteppedLoop()
@@ -118,7 +118,7 @@ import Testing
             return LoopBox(bench)
         }
         try await stepped.settle()
-        #expect(try await stepped.run { bench.value.told } == [])
+        #expect(try await stepped.run { bench.value.events } == [])
     }
 
     // MARK: Streams
@@ -138,7 +138,7 @@ import Testing
         let source = given.map { _ in FakeBodySource() }
         if given == "touched" { source?.touch() }
         bench.prepare(.stream(source, length: length), Part(offset: offset))
-        #expect(bench.told == expected)
+        #expect(bench.events == expected)
     }
 
     // T-51
@@ -152,7 +152,7 @@ import Testing
         source.touch()
         bench.prepare(.stream(nil, length: nil))
         #expect(
-            bench.told == [
+            bench.events == [
                 "asks from 0", "FakeBodySource of unknown length", "FakeBodySource of unknown length", "asks from 0",
             ])
         #expect(!source.isCancelled)
@@ -165,7 +165,7 @@ import Testing
         bench.provide(FakeBodySource())
         bench.prepare(.stream(nil, length: 9), Part(offset: 4))
         bench.prepare(.stream(nil, length: 9), Part(offset: 5))
-        #expect(bench.told == ["asks from 4", "FakeBodySource of 5", "FakeBodySource of 5", "asks from 5"])
+        #expect(bench.events == ["asks from 4", "FakeBodySource of 5", "FakeBodySource of 5", "asks from 5"])
     }
 
     // S-50: the body of another request is another stream
@@ -177,22 +177,22 @@ import Testing
         bench.prepare(.stream(first, length: 1))
         bench.provide(FakeBodySource())
         bench.prepare(.stream(FakeBodySource(), length: 2))
-        #expect(bench.told == ["FakeBodySource of 1", "asks from 0", "FakeBodySource of 1", "FakeBodySource of 2"])
+        #expect(bench.events == ["FakeBodySource of 1", "asks from 0", "FakeBodySource of 1", "FakeBodySource of 2"])
     }
 
-    @Test("who was asked already is not asked again, and the last to ask gets the answer") func askedOnce() {
+    @Test("a client is asked once, and the last preparation gets the stream") func askedOnce() {
         let bench = Bench()
         bench.prepare(.stream(nil, length: nil), as: "first: ")
         bench.prepare(.stream(nil, length: nil), as: "second: ")
         bench.provide(FakeBodySource())
-        #expect(bench.told == ["asks from 0", "second: FakeBodySource of unknown length"])
+        #expect(bench.events == ["asks from 0", "second: FakeBodySource of unknown length"])
     }
 
-    @Test("another part is another question") func anotherPart() {
+    @Test("another part is asked for separately") func anotherPart() {
         let bench = Bench()
         bench.prepare(.stream(nil, length: nil), as: "first: ")
         bench.prepare(.stream(nil, length: nil), Part(offset: 7), as: "second: ")
-        #expect(bench.told == ["asks from 0", "asks from 7"])
+        #expect(bench.events == ["asks from 0", "asks from 7"])
     }
 
     // T-51, RES-18: the connection was lost before the delegate had answered the first question
@@ -205,7 +205,7 @@ import Testing
         #expect(whole.isCancelled)
         bench.stage.provide(rest, from: 5)
         #expect(!rest.isCancelled)
-        #expect(bench.told == ["asks from 0", "asks from 5", "second: FakeBodySource of 5"])
+        #expect(bench.events == ["asks from 0", "asks from 5", "second: FakeBodySource of 5"])
     }
 
     // T-51
@@ -215,10 +215,10 @@ import Testing
         bench.provide(nil)
         // The second answer is to nothing.
         bench.provide(nil)
-        #expect(bench.told == ["asks from 0", "failed -1021"])
+        #expect(bench.events == ["asks from 0", "failed -1021"])
     }
 
-    @Test("a stream that nobody has asked for is let go of", arguments: [false, true])
+    @Test("a stream that was not asked for is cancelled", arguments: [false, true])
     func unwanted(wasAsked: Bool) {
         let bench = Bench()
         if wasAsked {
@@ -228,7 +228,7 @@ import Testing
         let source = FakeBodySource()
         bench.provide(source)
         #expect(source.isCancelled)
-        #expect(bench.told == (wasAsked ? ["asks from 0"] : []))
+        #expect(bench.events == (wasAsked ? ["asks from 0"] : []))
     }
 
     // RES-21: with a length the request says how much it is; without, what is too much is cut off
@@ -244,6 +244,6 @@ import Testing
         bench.prepare(.stream(nil, length: total), Part(offset: offset, length: length))
         bench.provide(FakeBodySource())
         let type = length != nil && total == nil ? "LimitedBodySource" : "FakeBodySource"
-        #expect(bench.told.last == "\(type) of \(expected.map(String.init) ?? "unknown length")")
+        #expect(bench.events.last == "\(type) of \(expected.map(String.init) ?? "unknown length")")
     }
 }

@@ -26,7 +26,7 @@ import Testing
             bench.ends()
         }
         #expect(try await bench.get { $0.carried } == ["a starts"])
-        #expect(try await bench.get { $0.client.told } == ["103", "response 200", "data ok", "done"])
+        #expect(try await bench.get { $0.client.events } == ["103", "response 200", "data ok", "done"])
         let kinds = try await bench.get { $0.log.events.map(\.kind) }
         #expect(
             kinds.filter { if case .connectionAssigned = $0 { false } else { true } } == [
@@ -212,7 +212,7 @@ import Testing
                 try await bench.stepped.step(by: due)
             }
         }
-        #expect(try await bench.get { $0.client.told.last } == "failed -1001")
+        #expect(try await bench.get { $0.client.events.last } == "failed -1001")
         let end = try await bench.get { $0.stepped.now }
         #expect((end - start) / 1_000_000_000 == 60)
         #expect(attempts < 80)
@@ -273,7 +273,7 @@ import Testing
         }
         #expect(try await bench.get { $0.carried } == expected)
         // The last one is the client's.
-        #expect(try await bench.get { $0.client.told } == ["response 421"])
+        #expect(try await bench.get { $0.client.events } == ["response 421"])
         try await bench.close()
     }
 
@@ -292,7 +292,7 @@ import Testing
             bench.load.start(.first)
             bench.give("a", isShared: true)
         }
-        #expect(try await bench.get { $0.client.told } == ["body from 0"])
+        #expect(try await bench.get { $0.client.events } == ["body from 0"])
         #expect(try await bench.get { $0.carried } == ["a put back"])
         // No time passes for the load while its client thinks.
         #expect(try await bench.get { $0.load.exchange?.hasConnection == true && $0.load.exchange?.isActive == false })
@@ -301,7 +301,7 @@ import Testing
             bench.give("b", isShared: true)
         }
         #expect(try await bench.get { $0.carried } == ["a put back", "b starts"])
-        #expect(try await bench.get { $0.client.told } == ["body from 0"])
+        #expect(try await bench.get { $0.client.events } == ["body from 0"])
         try await bench.close()
     }
 
@@ -377,7 +377,7 @@ import Testing
             bench.give("a")
             bench.load.provideBody(nil, from: 0)
         }
-        #expect(try await bench.get { $0.client.told } == ["body from 0", "failed -1021"])
+        #expect(try await bench.get { $0.client.events } == ["body from 0", "failed -1021"])
         #expect(try await bench.get { $0.carried } == ["a put back"])
         try await bench.close()
     }
@@ -408,10 +408,10 @@ import Testing
             bench.load.provideBody(source, from: 0)
             source.touch()
             bench.loses(.sent)
-            #expect(bench.client.told == ["body from 0"])
+            #expect(bench.client.events == ["body from 0"])
             bench.give("b")
         }
-        #expect(try await bench.get { $0.client.told } == ["body from 0", "body from 0"])
+        #expect(try await bench.get { $0.client.events } == ["body from 0", "body from 0"])
         #expect(try await bench.get { $0.carried } == ["a confirmed", "a starts"])
         try await bench.close()
     }
@@ -425,14 +425,14 @@ import Testing
             bench.load.cancel(.cancelled)
         }
         #expect(try await bench.get { $0.carried } == (isSending ? ["a starts", "a cancelled"] : ["a put back"]))
-        #expect(try await bench.get { $0.client.told.last } == "failed -999")
+        #expect(try await bench.get { $0.client.events.last } == "failed -999")
         try await bench.close()
     }
 
     // MARK: What goes with a connection
 
     // T-19
-    @Test("a connection hears of the priority, unless it is the usual one") func priority() async throws {
+    @Test("a connection is notified of a priority other than the default") func priority() async throws {
         let bench = try ExchangeBench(ExchangeBench.request())
         try await bench.run { bench in
             bench.load.start(.first)
@@ -454,7 +454,7 @@ import Testing
         }
         try await bench.run { $0.give("b") }
         #expect(try await bench.get { $0.carried } == ["a starts", "a drained", "b starts"])
-        #expect(try await bench.get { $0.client.told } == ["redirect 302 to http://a.example/y"])
+        #expect(try await bench.get { $0.client.events } == ["redirect 302 to http://a.example/y"])
         try await bench.close()
     }
 

@@ -55,7 +55,7 @@ import Testing
             bench.head(201, [("Upload-Complete", "?1"), ("Content-Type", "text/plain")])
             bench.ends()
         }
-        #expect(try await bench.get { $0.client.told } == ["104", "response 201", "done"])
+        #expect(try await bench.get { $0.client.events } == ["104", "response 201", "done"])
         try await bench.close()
     }
 
@@ -78,7 +78,7 @@ import Testing
         let bench = try await pausing()
         try await bench.run { $0.load.cancel(.cancelled) }
         try await bench.stepped.step(by: 2 * Self.second)
-        #expect(try await bench.get { $0.client.told } == ["104", "failed -999"])
+        #expect(try await bench.get { $0.client.events } == ["104", "failed -999"])
         #expect(try await bench.get { $0.carried } == ["a starts", "b starts"])
         try await bench.close()
     }

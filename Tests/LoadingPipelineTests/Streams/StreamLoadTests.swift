@@ -52,7 +52,7 @@ import Testing
 
         /// Waits until the client was told this.
         func wait(for event: String) async throws {
-            try await eventually { (try? await self.stepped.run { self.client.told.contains(event) }) == true }
+            try await eventually { (try? await self.stepped.run { self.client.events.contains(event) }) == true }
         }
 
         /// Waits until the load has the connection.
@@ -114,7 +114,7 @@ import Testing
             bench.load?.closeWriting()
             return filled
         }
-        #expect(try await bench.run { $0.client.told } == ["reading closed", "writing closed", "done"])
+        #expect(try await bench.run { $0.client.events } == ["reading closed", "writing closed", "done"])
         hasRoom.fire()
         try await server.finish()
         #expect(received.current > filled)
@@ -131,14 +131,14 @@ import Testing
         defer { server.stop() }
         let bench = try Bench(to: server)
         try await bench.waitUntilStarted()
-        let told = try await bench.run { bench in
+        let events = try await bench.run { bench in
             bench.load?.write(Data(count: count), timeout: nil) { error in
                 bench.client.note(error == nil ? "written" : "not written")
             }
-            return bench.client.told
+            return bench.client.events
         }
         // Less than two budgets, and still less if the kernel takes less.
-        #expect(told.compactMap { Int($0.dropFirst("wrote ".count)) }.reduce(0, +) < 512 * 1024)
+        #expect(events.compactMap { Int($0.dropFirst("wrote ".count)) }.reduce(0, +) < 512 * 1024)
         try await bench.wait(for: "written")
         _ = try await bench.run { $0.load?.closeWriting() }
         try await server.finish()

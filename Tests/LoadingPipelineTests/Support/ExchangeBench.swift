@@ -21,7 +21,7 @@ final class ExchangeBench: @unchecked Sendable {
     private let pool: ConnectionPool
     /// What the carriers were told, in order.
     private(set) var carried: [String] = []
-    private(set) var carrier: FakeCarrier
+    private(set) var carrier: FakeExchangeStream
     private let end: Signal
 
     init(_ request: LoadRequest) throws {
@@ -39,7 +39,7 @@ final class ExchangeBench: @unchecked Sendable {
             transportSecurity: TransportSecurityStage(hosts: HSTSStore(suffixes: .topLevelDomains), rules: nil),
             proxies: nil, clearDefaults: HTTPFields(), secureDefaults: HTTPFields())
         load = HTTPLoad(request, in: environment, destination: .pieces, log: log, client: client)
-        carrier = FakeCarrier("none") { _ in }
+        carrier = FakeExchangeStream("none") { _ in }
     }
 
     static func request(
@@ -74,8 +74,9 @@ final class ExchangeBench: @unchecked Sendable {
 
     // MARK: Connections
 
-    private func make(_ name: String, isShared: Bool, mayBeMisdirected: Bool) -> FakeCarrier {
-        carrier = FakeCarrier(name, isShared: isShared, mayBeMisdirected: mayBeMisdirected) { [weak self] event in
+    private func make(_ name: String, isShared: Bool, mayBeMisdirected: Bool) -> FakeExchangeStream {
+        carrier = FakeExchangeStream(name, isShared: isShared, mayBeMisdirected: mayBeMisdirected) {
+            [weak self] event in
             self?.carried.append(event)
         }
         return carrier
@@ -125,6 +126,6 @@ final class ExchangeBench: @unchecked Sendable {
     /// "again", "waits" or how the load failed.
     func outcome(after before: Int) -> String {
         if retries > before { return "again" }
-        return client.told.last { $0.hasPrefix("failed") } ?? "waits"
+        return client.events.last { $0.hasPrefix("failed") } ?? "waits"
     }
 }

@@ -11,7 +11,7 @@ import TestSupport
 final class RecordingClient: LoadClient, @unchecked Sendable {
     // Sendable because what is mutable is touched on the loop only.
 
-    private(set) var told: [String] = []
+    private(set) var events: [String] = []
     private(set) var requests: [LoadRequest] = []
 
     /// What it does when a stream is needed from an offset on.
@@ -20,7 +20,7 @@ final class RecordingClient: LoadClient, @unchecked Sendable {
     /// Whether it thinks about responses and redirects.
     var answersLater = false
 
-    func note(_ event: String) { told.append(event) }
+    func note(_ event: String) { events.append(event) }
 
     func load(_ load: any Load, didReceive response: LoadResponse) -> ClientAnswer<Void> {
         note("response \(response.head.status)")

@@ -48,7 +48,7 @@ import Testing
     }
 
     // TLS-7: a host that has to go for another is told
-    @Test("who goes is told before who comes") func whoGoesIsToldBeforeWhoComes() throws {
+    @Test("removed hosts are reported before added ones") func removedHostsAreReportedFirst() throws {
         for index in 0..<120 { try note("max-age=100", "h\(index).example.org") }
         follow()
         try note("max-age=100", "new.example.org")
@@ -109,7 +109,7 @@ import Testing
     }
 
     // TLS-7
-    @Test("who does not listen any more") func whoDoesNotListenAnyMore() throws {
+    @Test("an observer that was removed") func aRemovedObserver() throws {
         follow()
         store.onChange(nil)
         try note("max-age=100", "a.example")
@@ -172,7 +172,7 @@ import Testing
     }
 
     // TLS-7, RFC 6797 §8.3: a redirect in the same turn may lead there
-    @Test("what hosts say while the list of public suffixes is read is known at once, and nobody waits for the list")
+    @Test("fields that arrive while the public suffixes are read take effect at once, without waiting")
     func listBeingRead() throws {
         let list = HeldList()
         let store = HSTSStore(suffixes: list.suffixes, preload: HSTSPreload())
@@ -200,7 +200,7 @@ import Testing
     }
 
     // TLS-7: loops wait for that lock
-    @Test("who brings records waits for the list before the store's lock") func recordsWaitForList() {
+    @Test("adding records waits for the public suffixes before the store's lock") func recordsWaitForList() {
         let list = HeldList()
         let store = HSTSStore(suffixes: list.suffixes, preload: HSTSPreload())
         list.whenWaited.withValue { [store] in $0 = { #expect(!store.covers("www.example.org")) } }

@@ -14,7 +14,8 @@ import Testing
         let stepped = try SteppedLoop()
         try await stepped.run {
             let loop = stepped.loop
-            let tunnel = WebSocketTunnel(FakeCarrier("carrier", isShared: true) { _ in }, on: loop, before: Stage())
+            let tunnel = WebSocketTunnel(
+                FakeExchangeStream("carrier", isShared: true) { _ in }, on: loop, before: Stage())
             tunnel.exchangeReceived(
                 head: ResponseHead(status: 200, version: .http2, reason: "", fields: HTTPFields(), byteCount: 0),
                 body: .unknown)

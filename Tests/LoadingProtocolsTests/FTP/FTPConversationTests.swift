@@ -25,7 +25,7 @@ import Testing
     }
 
     /// What is done, in words, with a bar between what different steps lead to.
-    private func told(
+    private func performed(
         _ steps: [Step], _ request: FTPRequest = Self.file(), as login: FTPLogin = .anonymous,
         limits: FTPLimits = FTPLimits()
     ) -> [String] {
@@ -68,11 +68,11 @@ import Testing
     // MISC-17
     @Test("a file") func aFile() {
         #expect(
-            told(Self.begun + ["226 done", .data(5), "221 bye", .lost]) == [
+            performed(Self.begun + ["226 done", .data(5), "221 bye", .lost]) == [
                 "USER anonymous", "PASS anonymous", "TYPE I", "SIZE f", "EPSV", "connect 4000", "RETR f",
                 "begin 0 of 5 -", "", "QUIT; complete", "", "",
             ])
-        #expect(told(Self.begun + [.data(5), "226 done"]).suffix(2) == ["", "QUIT; complete"])
+        #expect(performed(Self.begun + [.data(5), "226 done"]).suffix(2) == ["", "QUIT; complete"])
     }
 
     // MISC-17: RFC 1738 §3.2.2
@@ -80,7 +80,7 @@ import Testing
         let steps: [Step] =
             Self.typed + ["250 a", "250 b", "213 5", "229 (|||4000|)", .connected, "125 here", .data(5), "250 ok"]
         #expect(
-            told(steps, Self.file("a/b c/f")).dropFirst(3) == [
+            performed(steps, Self.file("a/b c/f")).dropFirst(3) == [
                 "CWD a", "CWD b c", "SIZE f", "EPSV", "connect 4000", "RETR f", "begin 0 of 5 -", "", "QUIT; complete",
             ])
     }
@@ -95,22 +95,22 @@ import Testing
                     "200 ok", "250 ok", "229 (|||4000|)", .connected, "150 Opening (99 bytes)", .data(7), "226 ok",
                 ]
             #expect(
-                told(steps, request).dropFirst(2) == [
+                performed(steps, request).dropFirst(2) == [
                     "TYPE A", "CWD d", "EPSV", "connect 4000", command, "begin 0 of ? -", "", "QUIT; complete",
                 ])
         }
         let empty = FTPRequest(directories: [], name: [], form: .names)
         let steps: [Step] = Self.loggedIn + ["200 ok", "229 (|||4000|)", .connected, "450 No files found"]
-        #expect(told(steps, empty).last == "begin 0 of ? -; QUIT; complete")
+        #expect(performed(steps, empty).last == "begin 0 of ? -; QUIT; complete")
     }
 
     // MISC-17: RFC 2428, and before it
     @Test("EPSV refused") func epsvRefused() {
         for refusal: Step in ["500 what?", "502 no", "522 protocol", "425 no"] {
             let steps = Self.sized + [refusal, "227 Entering Passive Mode (10,9,8,7,15,160).", .connected]
-            #expect(told(steps).suffix(3) == ["PASV", "connect 4000", "RETR f"])
+            #expect(performed(steps).suffix(3) == ["PASV", "connect 4000", "RETR f"])
         }
-        #expect(told(Self.sized + ["500 no", "500 no"]).last == "refused")
+        #expect(performed(Self.sized + ["500 no", "500 no"]).last == "refused")
     }
 
     // MISC-17, ERR-7: the answers to EPSV and PASV
@@ -124,7 +124,7 @@ import Testing
             ("229 (|||2a|)", "noPort"),
         ])
     func ports(reply: String, expected: String) {
-        #expect(told(Self.sized + [.reply(reply)]).last == expected)
+        #expect(performed(Self.sized + [.reply(reply)]).last == expected)
     }
 
     // MISC-17, ERR-7
@@ -137,33 +137,35 @@ import Testing
             ("227 (1,2,3,4,99999999999999999999,1)", "noPort"), ("227 (1,2,3,,5,6)", "noPort"),
         ])
     func portsOfPASV(reply: String, expected: String) {
-        #expect(told(Self.sized + ["500 no", .reply(reply)]).last == expected)
+        #expect(performed(Self.sized + ["500 no", .reply(reply)]).last == expected)
     }
 
     // MISC-17, AUTH-9
-    @Test("who is let in") func whoIsLetIn() {
+    @Test("replies that accept the login") func acceptedLogin() {
         let ann = FTPLogin(user: "ann", password: "s e")
-        #expect(told(["220 a", "331 b", "230 c"], as: ann) == ["USER ann", "PASS s e", "TYPE I"])
-        #expect(told(["120 wait", "220 a", "230 in"], as: ann) == ["", "USER ann", "TYPE I"])
-        #expect(told(["220 a", "331 b", "202 in"], as: ann).last == "TYPE I")
+        #expect(performed(["220 a", "331 b", "230 c"], as: ann) == ["USER ann", "PASS s e", "TYPE I"])
+        #expect(performed(["120 wait", "220 a", "230 in"], as: ann) == ["", "USER ann", "TYPE I"])
+        #expect(performed(["220 a", "331 b", "202 in"], as: ann).last == "TYPE I")
         for refusal: Step in ["530 no", "430 no", "332 account"] {
-            #expect(told(["220 a", refusal, "230 in", .lost], as: ann).dropFirst().first?.hasPrefix("refused") == true)
-            #expect(told(["220 a", "331 b", refusal], as: ann).last?.hasPrefix("refused ") == true)
+            #expect(
+                performed(["220 a", refusal, "230 in", .lost], as: ann).dropFirst().first?.hasPrefix("refused") == true)
+            #expect(performed(["220 a", "331 b", refusal], as: ann).last?.hasPrefix("refused ") == true)
         }
         // Who said no password is asked for one.
-        #expect(told(["220 a", "331 b"], as: FTPLogin(user: "ann", password: nil)).last == "refused 331")
-        #expect(told(["220 a", "230 b"], as: FTPLogin(user: "ann", password: nil)).last == "TYPE I")
-        #expect(told(Self.typed + ["530 not there"], Self.file("a/b")).last == "refused 530")
+        #expect(performed(["220 a", "331 b"], as: FTPLogin(user: "ann", password: nil)).last == "refused 331")
+        #expect(performed(["220 a", "230 b"], as: FTPLogin(user: "ann", password: nil)).last == "TYPE I")
+        #expect(performed(Self.typed + ["530 not there"], Self.file("a/b")).last == "refused 530")
     }
 
     // MISC-17: what would be a second command is never said
     @Test("line ends", arguments: ["\r\n", "\n", "\r", "\u{0}"])
     func lineEnds(end: String) {
-        #expect(told(["220 a"], as: FTPLogin(user: "a\(end)DELE b", password: "p")) == ["forbiddenCharacter"])
+        #expect(performed(["220 a"], as: FTPLogin(user: "a\(end)DELE b", password: "p")) == ["forbiddenCharacter"])
         #expect(
-            told(["220 a", "331 b"], as: FTPLogin(user: "a", password: "p\(end)DELE b")).last == "forbiddenCharacter")
-        #expect(told(Self.typed, Self.file("a\(end)DELE b")).last == "forbiddenCharacter")
-        #expect(told(Self.typed, Self.file("a\(end)DELE b/c")).last == "forbiddenCharacter")
+            performed(["220 a", "331 b"], as: FTPLogin(user: "a", password: "p\(end)DELE b")).last
+                == "forbiddenCharacter")
+        #expect(performed(Self.typed, Self.file("a\(end)DELE b")).last == "forbiddenCharacter")
+        #expect(performed(Self.typed, Self.file("a\(end)DELE b/c")).last == "forbiddenCharacter")
     }
 
     // MISC-17, RES-3 to RES-7: RFC 3659 §5
@@ -171,7 +173,7 @@ import Testing
         let beginning = FTPRequest.Beginning(count: 3, size: 5, modificationTime: "20260102030405")
         let before: [Step] = Self.sized + ["213 20260102030405", "229 (|||4000|)"]
         #expect(
-            told(
+            performed(
                 before + [.connected, "350 go on", "150 rest (2 bytes)", .data(2), "226 ok"],
                 Self.download(from: beginning)
             ).dropFirst(4)
@@ -181,7 +183,7 @@ import Testing
                 ])
         // A server that cannot: all of it.
         #expect(
-            told(before + [.connected, "502 no", "150 all"], Self.download(from: beginning)).suffix(2)
+            performed(before + [.connected, "502 no", "150 all"], Self.download(from: beginning)).suffix(2)
                 == ["RETR f", "begin 0 of 5 20260102030405"])
         // Another file by now.
         let changes: [[Step]] = [
@@ -190,15 +192,15 @@ import Testing
         ]
         for change in changes {
             let steps = Self.typed + change + ["229 (|||4000|)", .connected]
-            #expect(told(steps, Self.download(from: beginning)).last == "RETR f")
+            #expect(performed(steps, Self.download(from: beginning)).last == "RETR f")
         }
         // It agrees, and sends all of it: appended to what there is, that would be another file.
         #expect(
-            told(
+            performed(
                 before + [.connected, "350 go on", "150 all", .data(5), "226 ok"], Self.download(from: beginning)
             ).last == "overlong")
         let beyond = FTPRequest.Beginning(count: 6, size: 5, modificationTime: "20260102030405")
-        #expect(told(before + [.connected], Self.download(from: beyond)).last == "RETR f")
+        #expect(performed(before + [.connected], Self.download(from: beyond)).last == "RETR f")
     }
 
     // MISC-17: what tells of a file is believed only in its form
@@ -213,7 +215,7 @@ import Testing
         ])
     func sizesAndTimes(size: String, time: String, expected: String) {
         let steps = Self.typed + [.reply(size), .reply(time), "229 (|||4000|)", .connected, "150 x"]
-        #expect(told(steps, Self.download()).last == "begin 0 of \(expected)")
+        #expect(performed(steps, Self.download()).last == "begin 0 of \(expected)")
     }
 
     // MISC-13
@@ -227,38 +229,38 @@ import Testing
         ])
     func theLengthInThe150(reply: String, expected: String) {
         let steps = Self.typed + ["500 no", "229 (|||4000|)", .connected, .reply(reply)]
-        #expect(told(steps).last == "begin 0 of \(expected) -")
-        #expect(told(Self.requested + [.reply(reply)]).last == "begin 0 of 5 -")
+        #expect(performed(steps).last == "begin 0 of \(expected) -")
+        #expect(performed(Self.requested + [.reply(reply)]).last == "begin 0 of 5 -")
     }
 
     // ERR-8, MISC-17
     @Test("what cannot be had") func whatCannotBeHad() {
-        #expect(told(Self.requested + ["550 no", "250 it is"]).suffix(2) == ["CWD f", "isDirectory"])
-        #expect(told(Self.requested + ["550 no", "550 no"]).last == "refused")
-        #expect(told(Self.requested + ["450 busy"]).last == "refused")
-        #expect(told(Self.typed + ["550 no"], Self.file("a/b")).last == "refused")
-        #expect(told(["500 no"]) == ["refused"])
-        #expect(told(Self.loggedIn + ["504 no"]).last == "refused")
+        #expect(performed(Self.requested + ["550 no", "250 it is"]).suffix(2) == ["CWD f", "isDirectory"])
+        #expect(performed(Self.requested + ["550 no", "550 no"]).last == "refused")
+        #expect(performed(Self.requested + ["450 busy"]).last == "refused")
+        #expect(performed(Self.typed + ["550 no"], Self.file("a/b")).last == "refused")
+        #expect(performed(["500 no"]) == ["refused"])
+        #expect(performed(Self.loggedIn + ["504 no"]).last == "refused")
     }
 
     // ERR-6, T-38
     @Test("transfers that are cut") func transfersThatAreCut() {
-        #expect(told(Self.begun + [.data(3), "226 done"]).last == "truncated")
-        #expect(told(Self.begun + [.data(3), "426 no"]).last == "interrupted")
-        #expect(told(Self.begun + ["451 no", .data(3)]).suffix(2) == ["", "interrupted"])
-        #expect(told(Self.begun + ["451 no", .lost, .data(5)]).suffix(3) == ["", "", "interrupted"])
-        #expect(told(Self.begun + [.data(3), .lost]).last == "connectionLost")
-        #expect(told(Self.begun + ["421 bye", .data(3)]).suffix(2) == ["", "connectionLost"])
+        #expect(performed(Self.begun + [.data(3), "226 done"]).last == "truncated")
+        #expect(performed(Self.begun + [.data(3), "426 no"]).last == "interrupted")
+        #expect(performed(Self.begun + ["451 no", .data(3)]).suffix(2) == ["", "interrupted"])
+        #expect(performed(Self.begun + ["451 no", .lost, .data(5)]).suffix(3) == ["", "", "interrupted"])
+        #expect(performed(Self.begun + [.data(3), .lost]).last == "connectionLost")
+        #expect(performed(Self.begun + ["421 bye", .data(3)]).suffix(2) == ["", "connectionLost"])
         // All of it is here, whatever became of the control connection.
-        #expect(told(Self.begun + [.lost, .data(5)]).last == "complete")
-        #expect(told(Self.begun + [.data(5), .lost]).last == "complete")
+        #expect(performed(Self.begun + [.lost, .data(5)]).last == "complete")
+        #expect(performed(Self.begun + [.data(5), .lost]).last == "complete")
         // Nobody knows how much it was to be.
         let steps: [Step] = Self.typed + ["500 no", "229 (|||4000|)", .connected, "150 x"]
-        #expect(told(steps + [.data(5), .lost]).last == "connectionLost")
-        #expect(told(steps + [.lost, .data(5)]).last == "connectionLost")
-        #expect(told(steps + [.data(5), "226 ok"]).last == "QUIT; complete")
+        #expect(performed(steps + [.data(5), .lost]).last == "connectionLost")
+        #expect(performed(steps + [.lost, .data(5)]).last == "connectionLost")
+        #expect(performed(steps + [.data(5), "226 ok"]).last == "QUIT; complete")
         // A file that grows.
-        #expect(told(Self.begun + [.data(9), "226 ok"]).last == "QUIT; complete")
+        #expect(performed(Self.begun + [.data(9), "226 ok"]).last == "QUIT; complete")
     }
 
     // ERR-5
@@ -266,7 +268,7 @@ import Testing
         for count in 0..<Self.requested.count {
             for end: Step in [.lost, "421 bye"] {
                 #expect(
-                    told(Array(Self.requested.prefix(count)) + [end, "220 x", .connected]).suffix(3) == [
+                    performed(Array(Self.requested.prefix(count)) + [end, "220 x", .connected]).suffix(3) == [
                         "connectionLost", "", "",
                     ])
             }
@@ -275,18 +277,18 @@ import Testing
 
     // ERR-7
     @Test("replies out of place") func repliesOutOfPlace() {
-        #expect(told(Self.sized + ["229 (|||4000|)", "226 x"]).last == "unexpectedReply")
-        #expect(told(Self.loggedIn + ["150 x"]).last == "unexpectedReply")
-        #expect(told(Self.requested + ["350 x"]).last == "unexpectedReply")
-        #expect(told(Self.begun + ["226 x", "226 x"]).last == "unexpectedReply")
-        #expect(told(["220 x", "350 x"]).last == "unexpectedReply")
+        #expect(performed(Self.sized + ["229 (|||4000|)", "226 x"]).last == "unexpectedReply")
+        #expect(performed(Self.loggedIn + ["150 x"]).last == "unexpectedReply")
+        #expect(performed(Self.requested + ["350 x"]).last == "unexpectedReply")
+        #expect(performed(Self.begun + ["226 x", "226 x"]).last == "unexpectedReply")
+        #expect(performed(["220 x", "350 x"]).last == "unexpectedReply")
         // 421 is the server's last reply.
-        #expect(told(Self.begun + ["421 x", "421 x"]).suffix(2) == ["", "unexpectedReply"])
-        #expect(told(Self.begun + ["421 x", .lost, .data(5)]).suffix(3) == ["", "", "complete"])
+        #expect(performed(Self.begun + ["421 x", "421 x"]).suffix(2) == ["", "unexpectedReply"])
+        #expect(performed(Self.begun + ["421 x", .lost, .data(5)]).suffix(3) == ["", "", "complete"])
         var limits = FTPLimits()
         limits.maximumPreliminaryCount = 2
-        #expect(told(["120 a", "120 b", "120 c"], limits: limits) == ["", "", "tooManyReplies"])
-        #expect(told(Self.begun + ["150 b", "150 c"], limits: limits).suffix(2) == ["", "tooManyReplies"])
+        #expect(performed(["120 a", "120 b", "120 c"], limits: limits) == ["", "", "tooManyReplies"])
+        #expect(performed(Self.begun + ["150 b", "150 c"], limits: limits).suffix(2) == ["", "tooManyReplies"])
     }
 }
 

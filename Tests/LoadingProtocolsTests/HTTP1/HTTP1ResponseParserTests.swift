@@ -138,7 +138,7 @@ struct HTTP1ResponseParserTests {
         }
     }
 
-    @Test("the end of the connection between exchanges is no news")
+    @Test("the end of the connection between exchanges makes no event")
     func endBetweenExchanges() throws {
         var parser = HTTP1ResponseParser()
         var hasEvent = try parser.inputEnded() != nil

@@ -14,7 +14,7 @@ struct HTTP2BodyTests {
             client.takeLines().dropFirst() == ["1 sent body 5 14", "1 sent body 3 12", "1 sent"])
     }
 
-    @Test("a body that has nothing now is asked for again when it is told to have")
+    @Test("a body without bytes now is asked again after `resumeBody`")
     func later() {
         let client = HTTP2Client.withRequests(0)
         client.submit("POST", body: [.later, .bytes(0, isLast: false), .bytes(0, isLast: true)])

@@ -102,12 +102,12 @@ struct HTTP2FlowTests {
             for _ in 0..<requests {
                 let stream = client.submit()
                 streams[stream] = StreamWindowSizes().initialStream
-                hear()
+                readWindowUpdates()
                 client.receive(F.head(stream, 200))
             }
         }
 
-        private mutating func hear() {
+        private mutating func readWindowUpdates() {
             for frame in client.takeFrames() where frame.name == "WINDOW_UPDATE" {
                 if frame.stream == 0 {
                     connection += Int(frame.number)
@@ -129,7 +129,7 @@ struct HTTP2FlowTests {
                 sent += piece
                 connection -= piece
                 streams[stream]? -= piece
-                hear()
+                readWindowUpdates()
             }
             return sent
         }

@@ -180,7 +180,7 @@ struct HTTP2LimitTests {
     }
 
     // RES-14
-    @Test("reports of an upload's progress are told beyond that")
+    @Test("reports of an upload's progress are delivered beyond that")
     func progress() {
         let client = HTTP2Client.withRequests(1)
         for _ in 0..<1_000 { client.receive(F.head(1, 104)) }

@@ -152,7 +152,7 @@ struct HTTP2RequestTests {
         #expect(client.takeFrameLines() == ["HEADERS 1 end"])
     }
 
-    @Test("a long head goes out in several frames, and is told once")
+    @Test("a long head goes out in several frames, and is reported once")
     func longHead() {
         let client = HTTP2Client.withRequests(0)
         client.writesSending = true

@@ -47,7 +47,7 @@ struct HTTP2ResponseTests {
     }
 
     // CONN-23
-    @Test("interim responses are told, trailers are read and dropped")
+    @Test("interim responses are reported, trailers are read and dropped")
     func interimAndTrailers() {
         let bytes =
             F.head(1, 103, [("link", "x")]) + F.head(1, 200) + F.data(1, "a")

@@ -174,7 +174,7 @@ struct HTTP2StreamTests {
         #expect(client.takeFrameLines() == [])
     }
 
-    @Test("a stream that is reset here is told of no more but its end")
+    @Test("a stream that is reset here reports only its end")
     func cancelled() {
         let client = HTTP2Client.withRequests(2)
         client.receive(F.head(1, 200))
@@ -199,7 +199,7 @@ struct HTTP2StreamTests {
         #expect(client.takeLines() == ["1 closed cancelled"])
     }
 
-    @Test("a stream may be reset, and another submitted, from inside of what is told")
+    @Test("a stream may be reset, and another submitted, from inside an event")
     func reentered() {
         let client = HTTP2Client.withRequests(2)
         client.reaction = { client, line in
@@ -221,7 +221,7 @@ struct HTTP2StreamTests {
             ])
     }
 
-    @Test("a session may be failed, and let go of, from inside of what is told")
+    @Test("a session may be failed, and released, from inside an event")
     func failedInside() {
         let client = HTTP2Client.withRequests(2)
         client.reaction = { client, line in
@@ -257,7 +257,7 @@ struct HTTP2StreamTests {
         #expect(HTTP2Client().session.maximumConcurrentStreams == 100)
     }
 
-    @Test("pings are answered both ways")
+    @Test("pings are answered by both ends")
     func pings() {
         let client = HTTP2Client.withRequests(0)
         client.session.ping(0x0102_0304_0506_0708)
@@ -282,7 +282,7 @@ struct HTTP2StreamTests {
     }
 
     // T-19
-    @Test("a new urgency is told to a peer that listens")
+    @Test("a new urgency is sent to a peer that supports priorities")
     func priority() {
         let client = HTTP2Client.withRequests(1)
         client.session.setPriority(urgency: 1, isIncremental: true, of: 1)

@@ -50,7 +50,7 @@ struct HTTP3PeerTests {
         #expect(client.takeLines().map { $0.prefix(10) } == ["0 head 204", "0 ended", "0 closed"])
     }
 
-    @Test("a section that waits for the table is told when the table has it")
+    @Test("a section that waits for the table is delivered when the table has its entry")
     func blocked() {
         let client = HTTP3Client.withRequests(2)
         client.receive(F.frame(1, F.sectionNeeding(1, indices: [0])) + F.data("late"), isLast: true)
@@ -66,7 +66,7 @@ struct HTTP3PeerTests {
 
     // MARK: Bodies
 
-    @Test("a request with a body goes out as it comes, and is told")
+    @Test("a request with a body goes out as it comes, and its progress is reported")
     func upload() {
         let client = HTTP3Client.withRequests(0)
         client.writesSending = true
@@ -111,7 +111,7 @@ struct HTTP3PeerTests {
 
     // MARK: Resets
 
-    @Test("a reset is told with how far the request had come")
+    @Test("a reset is reported with the request's progress")
     func resets() {
         let client = HTTP3Client.withRequests(4)
         client.receiveReset(.requestRejected, on: 0)
@@ -130,7 +130,7 @@ struct HTTP3PeerTests {
 
     private func progress(_ name: String) -> String { "LoadingSemantics.LostExchange.Progress.\(name)" }
 
-    @Test("a stream that is reset here is closed with the next output, and the peer is told")
+    @Test("a stream that is reset here is closed with the next output, and the peer gets a reset")
     func cancelled() {
         let client = HTTP3Client.withRequests(1)
         client.consumes = false
@@ -144,7 +144,7 @@ struct HTTP3PeerTests {
         #expect(client.session.openStreamCount == 0)
     }
 
-    @Test("a reset from inside of what is told")
+    @Test("a reset from inside an event")
     func cancelledInside() {
         let client = HTTP3Client.withRequests(2)
         client.reaction = { client, line in

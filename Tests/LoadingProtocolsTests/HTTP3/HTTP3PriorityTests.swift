@@ -10,7 +10,7 @@ import Testing
     }
 
     // T-19
-    @Test("a priority that changes is told on the control stream") func changed() {
+    @Test("a changed priority is sent on the control stream") func changed() {
         let client = HTTP3Client.withRequests(2)
         let control: Int64 = 2
         client.session.setPriority(urgency: 1, isIncremental: false, of: 4)

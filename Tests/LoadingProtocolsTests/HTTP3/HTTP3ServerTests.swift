@@ -224,7 +224,7 @@ struct HTTP3ServerTests {
         second.close()
     }
 
-    @Test("early data that another server does not take is told as refused, and can be sent again")
+    @Test("early data that another server rejects is reported as refused, and can be sent again")
     func earlyDataRefused() throws {
         let first = try server()
         let before = try HTTP3Connection(to: first.port)
@@ -261,7 +261,7 @@ struct HTTP3ServerTests {
         connection.close()
     }
 
-    @Test("a server that is not trusted is told so, and the session is over")
+    @Test("a server that is not trusted gets an alert, and the session ends")
     func reject() throws {
         let server = try server()
         defer { server.stop() }
@@ -408,7 +408,7 @@ struct HTTP3ServerTests {
         connection.close()
     }
 
-    @Test("what the connection does is told in the form of qlog")
+    @Test("a connection writes its events as qlog")
     func qlog() throws {
         let server = try server()
         defer { server.stop() }

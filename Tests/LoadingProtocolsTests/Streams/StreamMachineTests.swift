@@ -101,7 +101,7 @@ import Testing
     }
 
     // STREAM-2, STREAM-3: the clock starts when it is their turn
-    @Test("a read and a write whose time is over") func timeouts() {
+    @Test("a read and a write that time out") func timeouts() {
         var machine = StreamMachine()
         #expect(machine.read(1, least: 1, most: 1, timeout: 10, at: 0) == [])
         #expect(machine.read(2, least: 1, most: 1, timeout: 1, at: 0) == [])

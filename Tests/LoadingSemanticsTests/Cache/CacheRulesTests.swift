@@ -146,7 +146,7 @@ import Testing
             because: .notFreshEnough),
         RequestRow(request: "", response: "max-age=5, immutable", outcome: .validate, because: .stale),
     ])
-    func wishes(row: RequestRow) throws {
+    func requestDirectives(row: RequestRow) throws {
         let stored = try CacheFixtures.response([("Cache-Control", row.response), ("ETag", CacheFixtures.tag)])
         let decision = try decide([stored], [("Cache-Control", row.request)])
         #expect(outcome(decision) == row.outcome)

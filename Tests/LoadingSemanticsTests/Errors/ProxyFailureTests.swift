@@ -54,7 +54,7 @@ import Testing
             (.socks(.refused5(.hostUnreachable)), false), (.socks(.refused4(.rejected)), false),
             (.socks(.refused5(.addressTypeNotSupported)), true), (.scriptFailed, false),
         ] as [(ProxyFailure, Bool)])
-    func nextWay(failure: ProxyFailure, isPermitted: Bool) {
+    func nextRoute(failure: ProxyFailure, isPermitted: Bool) {
         #expect(failure.permitsNextRoute == isPermitted)
     }
 }

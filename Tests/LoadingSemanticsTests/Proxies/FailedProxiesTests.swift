@@ -64,7 +64,7 @@ import Testing
     }
 
     // PROXY-7: a short timeout applies only to loads with the same or a shorter one
-    @Test("a silent proxy counts as failed for loads with a shorter timeout") func patience() throws {
+    @Test("a silent proxy counts as failed for loads with a shorter timeout") func timeoutOfSilentProxy() throws {
         let (one, _, _) = try ways()
         var failed = FailedProxies()
         let ways = [ProxyRoute.through(one), .direct]

@@ -176,7 +176,7 @@ import Testing
     }
 
     @Test("Changes are reported for the copy on disk")
-    func telling() throws {
+    func notification() throws {
         let hosts = HSTSFixture()
         _ = try hosts.note("max-age=1600", "https://a.example/")
         // The expiry moves by at most a sixteenth, which is not worth a write.

@@ -106,16 +106,16 @@ import Testing
         #expect(try user.load() == [Self.other])
         #expect(try !user.hasExternalChanges())
         #expect(try second.store(Self.one))
-        try waitForNews(user)
+        try waitForChange(user)
         #expect(try user.load() == [Self.one, Self.other])
         #expect(try !user.hasExternalChanges())
         #expect(try second.remove(Self.one))
-        try waitForNews(user)
+        try waitForChange(user)
         #expect(try user.load() == [Self.other])
     }
 
     /// Waits for the bus to deliver a change.
-    private func waitForNews(_ user: KeyringUserProcess) throws {
+    private func waitForChange(_ user: KeyringUserProcess) throws {
         let end = ContinuousClock.now + .testDeadline
         while try !user.hasExternalChanges() {
             if ContinuousClock.now > end { throw DeadlineExceeded(awaited: "news", deadline: .testDeadline) }

@@ -81,7 +81,7 @@ struct ServiceDiscoveryTests {
     }
 
     // STREAM-10
-    @Test("signals of other programs do not count") func strangers() throws {
+    @Test("signals of other programs do not count") func signalsOfOtherPrograms() throws {
         let (bus, events, operation) = try Self.browsing([
             .signal(path: Self.path, member: "ItemNew", Self.item("forged"), sender: ":1.99"),
             .signal(
@@ -162,7 +162,7 @@ struct ServiceDiscoveryTests {
     // MARK: Failures
 
     // STREAM-10
-    @Test("what is missing is told in one sentence") func missing() throws {
+    @Test("what is missing is named in one sentence") func missing() throws {
         let folder = try TemporaryDirectory()
         let address = "unix:path=\(folder.path)/absent"
         let events = EventRecorder<Browsing>()

@@ -28,7 +28,7 @@ import Testing
         // CONN-14, ERR-5
         @Test("a socket from the reserve is returned") func socketFromReserveIsReturned() async {
             await #expect(processExitsWith: .success) {
-                final class Nobody: ByteStreamOwner {
+                final class NoOwner: ByteStreamOwner {
                     func streamBecameReady(_ stream: ByteStream) {}
                 }
                 let loop = EventLoops.assign()
@@ -42,7 +42,7 @@ import Testing
                     var streams: [ByteStream] = []
                     while true {
                         do throws(LoadingTransport.POSIXFailure) {
-                            streams.append(try ByteStream.connect(to: address, on: loop, owner: Nobody()))
+                            streams.append(try ByteStream.connect(to: address, on: loop, owner: NoOwner()))
                             if streams.contains(where: { $0.descriptor >= firstOfReserve }) { exit(2) }
                         } catch {
                             return refusal.withValue { $0 = error.code }

@@ -52,13 +52,13 @@ import Testing
     @Test(
         "the server name is sent for host names, not for addresses",
         arguments: [("localhost", "localhost"), ("localhost.", "localhost"), ("127.0.0.1", nil), ("[::1]", nil)])
-    func serverNameIsSentForHostNamesNotForAddresses(host: String, told: String?) throws {
+    func serverNameIsSentForHostNamesNotForAddresses(host: String, serverName: String?) throws {
         let server = try serve(TLSServerOptions(authority: authority))
         defer { server.stop() }
         let context = try TLSContext(trusting: authority)
         let client = try TLSClient(to: server, context: context, serverName: host)
         #expect(try client.handshake { context.evaluator.verdict(on: $0) } == nil)
-        #expect(try server.connection(0).waitForHandshake()?.serverName == told)
+        #expect(try server.connection(0).waitForHandshake()?.serverName == serverName)
         #expect(client.stream.session.applicationProtocol == nil)
     }
 
@@ -117,7 +117,7 @@ import Testing
     }
 
     // CONN-15: otherwise a server that waits for the answer about its certificate would count as silent
-    @Test("what a handshake reads before the loop is told of it has arrived") func whatAHandshakeReadsHasArrived()
+    @Test("what a handshake reads before the loop reports it has arrived") func whatAHandshakeReadsHasArrived()
         async throws
     {
         let server = try serve(TLSServerOptions(authority: authority))

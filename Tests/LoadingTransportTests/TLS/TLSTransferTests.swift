@@ -200,8 +200,8 @@ import Testing
     }
 
     // CONN-15, CONN-17: a slow upload makes progress
-    @Test("what the socket has taken is told, though each record has to wait")
-    func whatSocketHasTakenIsTold() throws {
+    @Test("what the socket has taken is reported, though each record has to wait")
+    func whatTheSocketHasTakenIsReported() throws {
         let pieces = 60
         let mayReceive = DispatchSemaphore(value: 0)
         var sockets = ScriptedServer.Options()

@@ -10,7 +10,7 @@ final class AioquicScript: Sendable {
     /// - Parameter status: If set, the last argument is a file with an OCSP response about the certificate.
     init(
         _ script: String, _ authority: TestCertificateAuthority, profile: CertificateProfile = .localhost,
-        at port: Int? = nil, told arguments: [String] = [],
+        at port: Int? = nil, arguments: [String] = [],
         stapling status: TestCertificateAuthority.RevocationStatus? = nil
     ) throws {
         let directory = try TemporaryDirectory()

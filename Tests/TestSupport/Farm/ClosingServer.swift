@@ -21,7 +21,7 @@ package final class ClosingServer: Sendable {
 
     /// Starts it. Returns when it answers.
     package init(at moment: Moment, _ authority: TestCertificateAuthority) throws {
-        server = try AioquicScript(Self.script, authority, told: [moment.rawValue])
+        server = try AioquicScript(Self.script, authority, arguments: [moment.rawValue])
     }
 
     /// Its log: a line for each handshake and each request.

@@ -11,7 +11,7 @@ package final class DecliningServer: Sendable {
     package init(
         _ hosts: [String] = [], _ authority: TestCertificateAuthority, profile: CertificateProfile, at port: Int? = nil
     ) throws {
-        server = try AioquicScript(Self.script, authority, profile: profile, at: port, told: hosts)
+        server = try AioquicScript(Self.script, authority, profile: profile, at: port, arguments: hosts)
     }
 
     /// Its log: `connection` for each connection, and a line for each request.

@@ -10,7 +10,7 @@ package final class HandshakeAttacker: Sendable {
             .deletingLastPathComponent().deletingLastPathComponent().deletingLastPathComponent()
             .appending(path: "AioquicServer/handshake.py")
         server = try AioquicScript(
-            String(contentsOf: program, encoding: .utf8), authority, at: port, told: [attack])
+            String(contentsOf: program, encoding: .utf8), authority, at: port, arguments: [attack])
     }
 
     /// Its log: a line for the client, one for the client's close, and one for the end of the attack.

@@ -8,7 +8,7 @@ package final class RequestLimitServer: Sendable {
     ///
     /// - Parameter limits: Of the first connections, in their order. The last applies to all others; 0 is none.
     package init(_ limits: [Int], _ authority: TestCertificateAuthority) throws {
-        server = try AioquicScript(Self.script, authority, told: limits.map(String.init))
+        server = try AioquicScript(Self.script, authority, arguments: limits.map(String.init))
     }
 
     /// Its log: `connection` for each, and `request` or `refused` for each request.

@@ -8,7 +8,7 @@ package final class StuckServer: Sendable {
     ///
     /// - Parameter count: How many bytes of a stream it takes.
     package init(taking count: Int, _ authority: TestCertificateAuthority, profile: CertificateProfile) throws {
-        server = try AioquicScript(Self.script, authority, profile: profile, told: ["\(count)"])
+        server = try AioquicScript(Self.script, authority, profile: profile, arguments: ["\(count)"])
     }
 
     /// The numbers of body bytes that came, in pieces.

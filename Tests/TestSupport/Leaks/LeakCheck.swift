@@ -32,7 +32,7 @@ package enum LeakCheck {
     @TaskLocal private static var isUnderCheck = false
 
     /// How long to wait for remaining resources.
-    package static let patience = Duration.seconds(5)
+    package static let timeout = Duration.seconds(5)
 
     // MARK: Configuration
 
@@ -73,11 +73,11 @@ package enum LeakCheck {
 
     /// Runs the body, and records an issue with each leaked resource.
     package static func check<Result>(
-        isolation: isolated (any Actor)? = #isolation, within patience: Duration = patience,
+        isolation: isolated (any Actor)? = #isolation, within timeout: Duration = timeout,
         sourceLocation: SourceLocation = #_sourceLocation, _ body: () async throws -> Result
     ) async rethrows -> Result {
         var leaks: [String] = []
-        let result = try await run(within: patience, body) { leaks = $0 }
+        let result = try await run(within: timeout, body) { leaks = $0 }
         if !leaks.isEmpty {
             Issue.record("left behind: \(leaks.joined(separator: ", "))", sourceLocation: sourceLocation)
         }
@@ -86,16 +86,16 @@ package enum LeakCheck {
 
     /// Runs the body, and returns the leaked resources.
     package static func leaks(
-        isolation: isolated (any Actor)? = #isolation, within patience: Duration = patience,
+        isolation: isolated (any Actor)? = #isolation, within timeout: Duration = timeout,
         _ body: () async throws -> Void
     ) async rethrows -> [String] {
         var leaks: [String] = []
-        try await run(within: patience, body) { leaks = $0 }
+        try await run(within: timeout, body) { leaks = $0 }
         return leaks
     }
 
     private static func run<Result>(
-        isolation: isolated (any Actor)? = #isolation, within patience: Duration,
+        isolation: isolated (any Actor)? = #isolation, within timeout: Duration,
         _ body: () async throws -> Result, report: ([String]) -> Void
     ) async rethrows -> Result {
         // A test in a checked suite may have the trait too. The outer check is sufficient.
@@ -106,14 +106,14 @@ package enum LeakCheck {
         let before = Snapshot(registry.current)
         // If the body throws, leaks are not reported: an aborted test cannot clean up.
         let result = try await $isUnderCheck.withValue(true, operation: body)
-        report(await left(since: before, within: patience))
+        report(await left(since: before, within: timeout))
         return result
     }
 
     /// Polls, because there are no events for closed descriptors and ended threads.
-    private static func left(since before: Snapshot, within patience: Duration) async -> [String] {
+    private static func left(since before: Snapshot, within timeout: Duration) async -> [String] {
         let clock = ContinuousClock()
-        let end = clock.now + patience
+        let end = clock.now + timeout
         var left = Snapshot(registry.current).subtracting(before)
         while !left.isEmpty, clock.now < end {
             try? await Task.sleep(for: .milliseconds(5))

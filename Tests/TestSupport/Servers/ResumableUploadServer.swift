@@ -105,7 +105,7 @@ package final class ResumableUploadServer: Sendable {
             state.withValue { $0.requests.append("\(head.method) \(head.path)\(place)") }
             if let index = number(head.path) {
                 switch head.method {
-                case "HEAD": return try tellOffset(index)
+                case "HEAD": return try sendOffset(index)
                 case "PATCH": return try append(head, to: index, at: offset)
                 default: return try answer(405, ["Content-Length: 0"])
                 }
@@ -148,7 +148,7 @@ package final class ResumableUploadServer: Sendable {
             return try finish(index, isLast: true)
         }
 
-        private func tellOffset(_ index: Int) throws -> Bool {
+        private func sendOffset(_ index: Int) throws -> Bool {
             let (upload, refusal, isLost) = state.withValue { state in
                 let refusal = state.refusals.isEmpty ? nil : state.refusals.removeFirst()
                 let isLost = state.losses > 0

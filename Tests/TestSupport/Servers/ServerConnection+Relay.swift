@@ -12,12 +12,12 @@ extension ServerConnection {
         }
         let far = StreamSocket(adopting: descriptor, stop: stop)
         defer { far.close() }
-        var hasHeardAll = false
+        var hasReadAll = false
         while true {
-            let (near, back) = (hasHeardAll ? nil : try readNow(), try far.read())
+            let (near, back) = (hasReadAll ? nil : try readNow(), try far.read())
             if back?.isEmpty == true { return }
             if near?.isEmpty == true {
-                hasHeardAll = true
+                hasReadAll = true
                 far.finishWriting()
             } else if let near {
                 var rest = near[...]
@@ -28,7 +28,7 @@ extension ServerConnection {
                 }
             }
             if let back { try send(back) }
-            if near == nil, back == nil { try waitForEither(far, hasHeardAll: hasHeardAll) }
+            if near == nil, back == nil { try waitForEither(far, hasReadAll: hasReadAll) }
         }
     }
 
@@ -49,9 +49,9 @@ extension ServerConnection {
         }
     }
 
-    private func waitForEither(_ far: StreamSocket, hasHeardAll: Bool) throws {
+    private func waitForEither(_ far: StreamSocket, hasReadAll: Bool) throws {
         // `poll` ignores negative descriptors.
-        var polled = [hasHeardAll ? -1 : socket.descriptor, far.descriptor, stop.descriptor].map {
+        var polled = [hasReadAll ? -1 : socket.descriptor, far.descriptor, stop.descriptor].map {
             pollfd(fd: $0, events: Int16(POLLIN), revents: 0)
         }
         let count = poll(&polled, nfds_t(polled.count), Int32(deadline / .milliseconds(1)))

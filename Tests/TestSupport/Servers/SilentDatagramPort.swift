@@ -32,7 +32,7 @@ package final class SilentDatagramPort: Sendable {
     deinit { close() }
 
     /// Whether datagrams have arrived since the last call.
-    package var hasHeard: Bool { !datagrams().isEmpty }
+    package var hasReceived: Bool { !datagrams().isEmpty }
 
     /// The datagrams since the last call.
     package func datagrams() -> [Datagram] {

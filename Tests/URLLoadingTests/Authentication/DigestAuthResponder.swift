@@ -20,7 +20,7 @@ final class DigestAuthResponder: Sendable {
         /// Changes the server's `rspauth` value.
         var proof: @Sendable (String) -> String = { $0 }
         /// Whether this is a server or a proxy.
-        var asker = ChallengeSource.server
+        var source = ChallengeSource.server
     }
 
     private struct State {
@@ -36,7 +36,7 @@ final class DigestAuthResponder: Sendable {
     init(_ rules: Rules = Rules()) { self.rules = rules }
 
     func answer(_ request: ReceivedRequest) -> CannedResponse {
-        guard let field = request[rules.asker.credentialField], field.hasPrefix("Digest ") else {
+        guard let field = request[rules.source.credentialField], field.hasPrefix("Digest ") else {
             return refuse("-", isStale: false)
         }
         let said = Self.parameters(field)
@@ -58,7 +58,7 @@ final class DigestAuthResponder: Sendable {
         if rules.announcesNonces { info.append("nextnonce=\"n\(state.current.nonce)\"") }
         let answer = CannedResponse.text("in")
         return rules.qop == "auth"
-            ? answer.with(field: rules.asker.infoField, info.joined(separator: ", ")) : answer
+            ? answer.with(field: rules.source.infoField, info.joined(separator: ", ")) : answer
     }
 
     private func refuse(_ verdict: String, isStale: Bool) -> CannedResponse {
@@ -67,8 +67,8 @@ final class DigestAuthResponder: Sendable {
         if let qop = rules.qop { challenge += ", qop=\"\(qop)\"" }
         if let algorithm = rules.algorithm { challenge += ", algorithm=\(algorithm)" }
         if isStale { challenge += ", stale=true" }
-        return CannedResponse.text("who are you?", status: rules.asker == .server ? 401 : 407)
-            .with(field: rules.asker.challengeField, challenge + rules.more)
+        return CannedResponse.text("who are you?", status: rules.source == .server ? 401 : 407)
+            .with(field: rules.source.challengeField, challenge + rules.more)
     }
 
     private func expectedUser(_ said: [String: String]) -> String {

@@ -4,12 +4,12 @@ import URLLoading
 
 /// The server side of NTLM. It checks only the sequence of messages on a connection, not the credential.
 struct NTLMAuthResponder {
-    enum Asker {
+    enum Source {
         case server
         case proxy
     }
 
-    var asker = Asker.server
+    var source = Source.server
     /// Further fields of each challenge.
     var fields: [(name: String, value: String)] = []
 
@@ -17,7 +17,7 @@ struct NTLMAuthResponder {
 
     /// The initial challenge, the type 2 message after a type 1 message, or 200 after a type 3 message.
     func answer(_ request: ReceivedRequest) -> CannedResponse {
-        switch Self.message(request[asker == .server ? "Authorization" : "Proxy-Authorization"]) {
+        switch Self.message(request[source == .server ? "Authorization" : "Proxy-Authorization"]) {
         case 3: .text("in " + request.target)
         case 1: question("NTLM " + Data(Self.challenge).base64EncodedString())
         default: question("NTLM")
@@ -25,7 +25,7 @@ struct NTLMAuthResponder {
     }
 
     private func question(_ value: String) -> CannedResponse {
-        let (status, name) = asker == .server ? (401, "WWW-Authenticate") : (407, "Proxy-Authenticate")
+        let (status, name) = source == .server ? (401, "WWW-Authenticate") : (407, "Proxy-Authenticate")
         let answer = CannedResponse.text("who are you?", status: status).with(field: name, value)
         return fields.reduce(answer) { $0.with(field: $1.name, $1.value) }
     }

@@ -190,7 +190,7 @@ import URLLoading
     }
 
     // TLS-10, AUTH-30: it counts for a delegate whose trust is that of the evaluation
-    @Test("a revocation that TLS 1.2 tells of after the delegate's answer", arguments: [true, false])
+    @Test("a revocation that TLS 1.2 reports after the delegate's answer", arguments: [true, false])
     func aLateRevocation(evaluates: Bool) async throws {
         let server = try ScriptedServer.answering(.text("hello"), tls: try revokedServer(.tls12))
         defer { server.stop() }

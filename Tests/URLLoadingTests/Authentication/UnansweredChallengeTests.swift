@@ -67,7 +67,7 @@ import URLLoading
     }
 
     // CONN-15: the silence is the delegate's
-    @Test("the clock of silence stands still") func theClockOfSilenceStandsStill() async throws {
+    @Test("the request timeout pauses during a challenge") func theRequestTimeoutPauses() async throws {
         let server = try server()
         defer { server.stop() }
         let delegate = delegate()

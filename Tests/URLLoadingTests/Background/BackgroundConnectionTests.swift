@@ -56,7 +56,7 @@ import URLLoading
     }
 
     // CONN-7, C-32
-    @Test("the service is told to try HTTP/3 and early data", arguments: [false, true])
+    @Test("the service gets the options for HTTP/3 and early data", arguments: [false, true])
     func connectionOptions(isSet: Bool) async throws {
         let service = try ScriptedBackgroundService()
         defer { service.close() }
@@ -287,7 +287,7 @@ import URLLoading
 
     // BG-6, BG-12, RES-1: a program was killed after it had taken the part, and before the service knew that it was
     // told
-    @Test("an end that is told again has its resume data again") func resumeDataAgain() async throws {
+    @Test("an end that is reported again has its resume data again") func resumeDataAgain() async throws {
         let folder = try TemporaryDirectory()
         let part = try folder.write("part", to: "CFNetworkDownload_\(UInt64.random(in: 0...UInt64.max)).tmp")
         let json = """

@@ -110,7 +110,7 @@ import URLLoading
     }
 
     // BG-6, T-6: the program was told the end of a task, which the service did not live to forget
-    @Test("a task whose end was told does not come back") func toldTask() async throws {
+    @Test("a task whose end was acknowledged does not come back") func acknowledgedTask() async throws {
         let first = try service.attach(1)
         let state = try first.attached().state
         try CommandSpool(path: state.spool).append(
@@ -291,7 +291,7 @@ import URLLoading
     }
 
     // BG-6: the program empties its spool then
-    @Test("a commit is told when the disk has room", .enabled(if: SmallDisk.isAvailable, "no disk"))
+    @Test("a commit is reported when the disk has room", .enabled(if: SmallDisk.isAvailable, "no disk"))
     func committedLater() async throws {
         let disk = try SmallDisk(size: 400_000)
         let service = try BackgroundServiceInProcess(in: disk.path)

@@ -51,9 +51,9 @@ import Testing
         let rest = 2 - first.lines.filter { $0.hasPrefix("completed") }.count
         let second = try user.run("finish", "s", "\(rest)")
         #expect(second.exit == .code(0))
-        let told = first.lines + second.lines
+        let lines = first.lines + second.lines
         #expect(
-            told.filter { $0 != "finished" }.sorted() == [
+            lines.filter { $0 != "finished" }.sorted() == [
                 "completed 1 0", "completed 2 0", "downloaded 1 one one", "downloaded 2 two two",
             ])
         #expect(try user.run("list", "s").lines == [])

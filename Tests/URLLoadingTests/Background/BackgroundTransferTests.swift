@@ -632,7 +632,9 @@ import Testing
     }
 
     // RES-4, RES-9: the part of the second task is removed after its end, and not that of the third
-    @Test("a download that is resumed twice, before its end was told") func aDownloadThatIsResumedTwice() async throws {
+    @Test("a download that is resumed twice, before its end was acknowledged") func aDownloadThatIsResumedTwice()
+        async throws
+    {
         let whole = [UInt8].pattern(count: 30_000)
         let server = try ScriptedServer { connection in
             while let request = try connection.nextRequest() {
@@ -699,7 +701,7 @@ import Testing
     }
 
     // BG-6, BG-12, S-80: in their order, then the last callback
-    @Test("what happened meanwhile is told") func whatHappenedMeanwhileIsTold() async throws {
+    @Test("what happened without a program is delivered to the next") func missedEventsAreDelivered() async throws {
         let server = try ScriptedServer.answering { .text(String($0.target.dropFirst())) }
         defer { server.stop() }
         let first = BackgroundDelegate()
@@ -720,10 +722,10 @@ import Testing
         next.cancel()
         _ = try await second.calls.waitUntil("the last end") { $0.filter { $0.isCompletion }.count == 4 }
         let calls = try await end(session, second)
-        let told = calls.prefix { $0 != .finishedEvents }
-        #expect(Set(told.filter { $0.isCompletion }) == [.completed(1, nil), .completed(2, nil), .completed(3, nil)])
+        let missed = calls.prefix { $0 != .finishedEvents }
+        #expect(Set(missed.filter { $0.isCompletion }) == [.completed(1, nil), .completed(2, nil), .completed(3, nil)])
         #expect(
-            Set(told.filter { $0.kind == "downloaded" }) == [.downloaded(1, 1), .downloaded(2, 2), .downloaded(3, 3)])
+            Set(missed.filter { $0.kind == "downloaded" }) == [.downloaded(1, 1), .downloaded(2, 2), .downloaded(3, 3)])
         #expect(calls.last == .invalid)
         #expect(service.files(in: "files") == [])
     }
@@ -814,7 +816,7 @@ struct BackgroundReplacementTests {
         session.finishTasksAndInvalidate()
         let calls = try await delegate.calls.waitUntil("the session's end") { $0.last == .invalid }.joined
         service.stop()
-        #expect(Set(calls.filter { $0.isCompletion }) == [.completed(1, nil), .completed(2, nil)])
+        #expect(Set(missed.filter { $0.isCompletion }) == [.completed(1, nil), .completed(2, nil)])
         #expect(delegate.contents.events == [Data(body), Data(body)])
         #expect(!calls.contains(.finishedEvents))
     }

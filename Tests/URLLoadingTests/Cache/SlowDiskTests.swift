@@ -246,7 +246,7 @@ import Testing
     }
 
     // CACHE-24, CACHE-29
-    @Test("loads go on while the disk stands still, and are served from memory")
+    @Test("loads go on while the disk does not answer, and are served from memory")
     func loads() async throws {
         let asked = Watched(0)
         let server = try ScriptedServer.answering { _ in

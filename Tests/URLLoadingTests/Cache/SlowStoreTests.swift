@@ -8,7 +8,7 @@ import URLLoading
     enum Store: CaseIterable, Sendable { case cookies, cache }
 
     /// Pending queries of a store.
-    private final class Desk: Sendable {
+    private final class QueryQueue: Sendable {
         private let waiting = Watched<[@Sendable () -> Void]>([])
         /// The number of held queries. Later ones are answered at once.
         private let held = Watched(1)
@@ -21,7 +21,7 @@ import URLLoading
             if isHeld { waiting.withValue { $0.append(answer) } } else { answer() }
         }
 
-        func waitForQuestion() async throws {
+        func waitForQuery() async throws {
             try await waiting.wait(for: "a question") { $0.isEmpty ? nil : () }
         }
 
@@ -35,60 +35,62 @@ import URLLoading
     }
 
     private final class SlowCookies: HTTPCookieStorage, @unchecked Sendable {
-        let desk: Desk
-        init(_ desk: Desk) { self.desk = desk }
+        let queue: QueryQueue
+        init(_ queue: QueryQueue) { self.queue = queue }
         override func getCookiesFor(
             _ task: URLSessionTask, completionHandler: @escaping @Sendable ([HTTPCookie]?) -> Void
         ) {
-            desk.take { super.getCookiesFor(task, completionHandler: completionHandler) }
+            queue.take { super.getCookiesFor(task, completionHandler: completionHandler) }
         }
     }
 
     private final class SlowCache: URLCache, @unchecked Sendable {
-        let desk: Desk
-        init(_ desk: Desk) {
-            self.desk = desk
+        let queue: QueryQueue
+        init(_ queue: QueryQueue) {
+            self.queue = queue
             super.init(memoryCapacity: 1 << 20, diskCapacity: 0, directory: nil)
         }
         override func getCachedResponse(
             for dataTask: URLSessionDataTask, completionHandler: @escaping @Sendable (CachedURLResponse?) -> Void
         ) {
-            desk.take { super.getCachedResponse(for: dataTask, completionHandler: completionHandler) }
+            queue.take { super.getCachedResponse(for: dataTask, completionHandler: completionHandler) }
         }
     }
 
-    private func session(_ delegate: RecordingDelegate, _ store: Store, _ desk: Desk) -> URLSession {
+    private func session(_ delegate: RecordingDelegate, _ store: Store, _ queue: QueryQueue) -> URLSession {
         URLSession(delegate) {
             switch store {
-            case .cookies: $0.httpCookieStorage = SlowCookies(desk)
-            case .cache: $0.urlCache = SlowCache(desk)
+            case .cookies: $0.httpCookieStorage = SlowCookies(queue)
+            case .cache: $0.urlCache = SlowCache(queue)
             }
         }
     }
 
     /// A task whose store has not answered.
-    private func task(of session: URLSession, at url: URL, until desk: Desk) async throws -> URLSessionDataTask {
+    private func task(of session: URLSession, at url: URL, until queue: QueryQueue) async throws -> URLSessionDataTask {
         let task = session.dataTask(with: url)
         task.resume()
-        try await desk.waitForQuestion()
+        try await queue.waitForQuery()
         return task
     }
 
     // T-2, COOK-17, CACHE-26: the answer is remembered, and nothing goes out before the task goes on
     @Test("suspended meanwhile", arguments: Store.allCases, [false, true])
     func suspendedMeanwhile(store: Store, answersInTime: Bool) async throws {
-        let (server, delegate, desk) = (try ScriptedServer.answering { .text($0.path) }, RecordingDelegate(), Desk())
+        let (server, delegate, queue) = (
+            try ScriptedServer.answering { .text($0.path) }, RecordingDelegate(), QueryQueue()
+        )
         defer { server.stop() }
-        let session = session(delegate, store, desk)
-        let task = try await task(of: session, at: server.url("/first"), until: desk)
+        let session = session(delegate, store, queue)
+        let task = try await task(of: session, at: server.url("/first"), until: queue)
         task.suspend()
-        if answersInTime { desk.answer() }
+        if answersInTime { queue.answer() }
         // Through the same loop, behind the answer.
         session.dataTask(with: server.url("/second")).resume()
         _ = try await delegate.calls(untilCompletions: 1)
         #expect(server.requests.map(\.path) == ["/second"])
         task.resume()
-        if !answersInTime { desk.answer() }
+        if !answersInTime { queue.answer() }
         session.finishTasksAndInvalidate()
         let calls = try await delegate.callsUntilInvalid()
         #expect(
@@ -102,15 +104,17 @@ import URLLoading
     // T-5, COOK-17, CACHE-26: one end, and the answer is ignored
     @Test("cancelled meanwhile", arguments: Store.allCases, [false, true])
     func cancelledMeanwhile(store: Store, isSuspended: Bool) async throws {
-        let (server, delegate, desk) = (try ScriptedServer.answering { .text($0.path) }, RecordingDelegate(), Desk())
+        let (server, delegate, queue) = (
+            try ScriptedServer.answering { .text($0.path) }, RecordingDelegate(), QueryQueue()
+        )
         defer { server.stop() }
-        let session = session(delegate, store, desk)
-        let task = try await task(of: session, at: server.url("/first"), until: desk)
+        let session = session(delegate, store, queue)
+        let task = try await task(of: session, at: server.url("/first"), until: queue)
         if isSuspended { task.suspend() }
         task.cancel()
         #expect(
             try await delegate.calls(untilCompletions: 1) == [.created(1), .metrics(1), .completed(1, .cancelled)])
-        desk.answer()
+        queue.answer()
         session.dataTask(with: server.url("/second")).resume()
         session.finishTasksAndInvalidate()
         let calls = try await delegate.callsUntilInvalid()

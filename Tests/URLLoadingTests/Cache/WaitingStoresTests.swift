@@ -43,7 +43,7 @@ import Testing
     }
 
     // CACHE-25, CACHE-28
-    @Test("what was removed before the disk is told is not stored") func removed() throws {
+    @Test("what was removed before the disk gets it is not stored") func removed() throws {
         #expect(try stored { stores, key in stores.remove([key]) } == nil)
         #expect(try stored { stores, _ in stores.removeAll() } == nil)
         #expect(try stored { stores, _ in stores.removeAll(since: Date(timeIntervalSince1970: 3)) } == nil)

@@ -169,7 +169,7 @@ extension ScenarioRun {
         let checkpoints: [Checkpoint]
 
         init(_ run: ScenarioRun) {
-            calls = run.delegate.calls.events.told
+            calls = run.delegate.calls.events.joinedWithoutSent
             outcomes = run.outcomes.events
             checkpoints = run.checkpoints
         }
@@ -182,7 +182,7 @@ extension ScenarioRun {
 
         let isBroken = isStopped && plan?.stop == .breakConnection
         let all = delegate.calls.events
-        let calls = all.told
+        let calls = all.joinedWithoutSent
         let ends = calls.filter(\.isEnd) + outcomes.events
         expect(ends.count == 1, "\(ends.count) ends")
         expect(all.firstIndex(of: .invalid) == all.count - 1, "calls after the session's end, or none of it")
@@ -250,7 +250,7 @@ extension Call {
 
 extension [Call] {
     /// Without events that depend on the kernel's segmentation of bodies.
-    fileprivate var told: [Call] { withoutSent.joined }
+    fileprivate var joinedWithoutSent: [Call] { withoutSent.joined }
 
     /// The kinds of callbacks, with repetitions merged.
     fileprivate var kinds: [String] {

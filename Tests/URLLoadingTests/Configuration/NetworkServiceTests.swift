@@ -99,7 +99,7 @@ import URLLoading
         #expect(classes == [Self.video])
     }
 
-    enum Asker: CaseIterable {
+    enum Kind: CaseIterable {
         case stream
         case streamByProxy
         case ftp
@@ -109,8 +109,8 @@ import URLLoading
     // CONN-20: DNSSEC cannot be validated, so there are no queries
     @Test(
         "names that have to be proved", .inNetworkNamespace, .needsNetworkNamespace, .needsNameServer,
-        arguments: Asker.allCases)
-    func provedNames(asker: Asker) async throws {
+        arguments: Kind.allCases)
+    func provedNames(kind: Kind) async throws {
         try NetworkNamespace.raiseLoopback()
         let names = try NameServer { _ in .address([127, 0, 0, 1]) }
         defer { names.stop() }
@@ -119,7 +119,7 @@ import URLLoading
         let session = session {
             $0.requiresDNSSECValidation = true
             $0.usesClassicLoadingMode = true
-            switch asker {
+            switch kind {
             case .stream, .ftp: break
             case .streamByProxy:
                 $0.connectionProxyDictionary = [
@@ -135,7 +135,7 @@ import URLLoading
         }
         defer { session.invalidateAndCancel() }
         let error = await #expect(throws: URLError.self) {
-            switch asker {
+            switch kind {
             case .stream, .streamByProxy:
                 let task = session.streamTask(withHostName: "host.example", port: server.port)
                 task.resume()

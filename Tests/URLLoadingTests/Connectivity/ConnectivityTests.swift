@@ -27,7 +27,7 @@ import URLLoading
     }
 
     // CONN-14, T-27, T-41
-    @Test("a load waits for a way and then takes it") func aLoadWaitsForAWayAndThenTakesIt() async throws {
+    @Test("a load waits for a route and then takes it") func aLoadWaitsForARouteAndThenTakesIt() async throws {
         let server = try unreachableServer()
         defer { server.stop() }
         let delegate = RecordingDelegate()
@@ -46,7 +46,8 @@ import URLLoading
     }
 
     // CONN-14, T-41, WS-6: with what was asked of it meanwhile
-    @Test("a WebSocket waits for a way and then takes it") func aWebSocketWaitsForAWayAndThenTakesIt() async throws {
+    @Test("a WebSocket waits for a route and then takes it") func aWebSocketWaitsForARouteAndThenTakesIt() async throws
+    {
         try NetworkNamespace.raiseLoopback()
         let server = try ScriptedServer.webSocketEcho()
         defer { server.stop() }
@@ -68,7 +69,9 @@ import URLLoading
     }
 
     // CONN-12, CONN-14: cancelled while it waits, and without waiting
-    @Test("a WebSocket without a way", arguments: [false, true]) func aWebSocketWithoutAWay(waits: Bool) async throws {
+    @Test("a WebSocket without a route", arguments: [false, true]) func aWebSocketWithoutARoute(waits: Bool)
+        async throws
+    {
         let url = try #require(URL(string: "ws://127.0.0.1:8080/"))
         let run = WebSocketRun(url) { $0.waitsForConnectivity = waits }
         run.receive()
@@ -85,7 +88,7 @@ import URLLoading
     }
 
     // CONN-14, CONN-13, T-41, MISC-17
-    @Test("FTP waits for a way and then takes it") func ftpWaitsForAWayAndThenTakesIt() async throws {
+    @Test("FTP waits for a route and then takes it") func ftpWaitsForARouteAndThenTakesIt() async throws {
         try NetworkNamespace.raiseLoopback()
         var options = FTPServer.Options()
         options.files = ["/a.txt": Array("hello".utf8)]
@@ -115,7 +118,7 @@ import URLLoading
     }
 
     // CONN-12, CONN-14, MISC-17: cancelled while it waits, and without waiting
-    @Test("FTP without a way", arguments: [false, true]) func ftpWithoutAWay(waits: Bool) async throws {
+    @Test("FTP without a route", arguments: [false, true]) func ftpWithoutARoute(waits: Bool) async throws {
         let delegate = RecordingDelegate()
         let session = URLSession(delegate) { $0.waitsForConnectivity = waits }
         let task = session.dataTask(with: try #require(URL(string: "ftp://127.0.0.1:2121/a.txt")))
@@ -148,7 +151,7 @@ import URLLoading
     }
 
     // CONN-14: by name, which needs no network here
-    @Test("a load waits for a way to a name") func aLoadWaitsForAWayToAName() async throws {
+    @Test("a load waits for a route to a name's address") func aLoadWaitsForARouteToAName() async throws {
         let server = try unreachableServer()
         defer { server.stop() }
         let delegate = RecordingDelegate()
@@ -210,7 +213,7 @@ import URLLoading
     }
 
     // CONN-13
-    @Test("the request timer stands still while a load waits") func theRequestTimerStandsStillWhileALoadWaits()
+    @Test("the request timer pauses while a load waits") func theRequestTimerPausesWhileALoadWaits()
         async throws
     {
         let server = try unreachableServer()
@@ -314,7 +317,7 @@ import URLLoading
     }
 
     /// How a load goes through a proxy.
-    enum Passage: CaseIterable {
+    enum ProxyMode: CaseIterable {
         case forwarding
         case tunnel
         case socks
@@ -378,21 +381,21 @@ import URLLoading
     }
 
     // CONN-14, PROXY-10
-    @Test("a load waits for a way to its proxy", arguments: Passage.allCases, Obstacle.allCases)
-    func aLoadWaitsForAWayToItsProxy(passage: Passage, obstacle: Obstacle) async throws {
+    @Test("a load waits for a route to its proxy", arguments: ProxyMode.allCases, Obstacle.allCases)
+    func aLoadWaitsForARouteToItsProxy(mode: ProxyMode, obstacle: Obstacle) async throws {
         try NetworkNamespace.raiseLoopback()
-        let proxy = try passage.proxy()
+        let proxy = try mode.proxy()
         defer { proxy.stop() }
         try obstacle.place()
         let delegate = RecordingDelegate()
-        let session = waitingSession(delegate) { passage.configure($0, host: obstacle.host, port: proxy.port) }
+        let session = waitingSession(delegate) { mode.configure($0, host: obstacle.host, port: proxy.port) }
         session.dataTask(with: try #require(URL(string: "http://far.test/way"))).resume()
         #expect(try await delegate.calls.waitFor(count: 2) == [.created(1), .waiting(1)])
         try obstacle.lift()
         session.finishTasksAndInvalidate()
         #expect(
             try await delegate.callsUntilInvalid() == [
-                .created(1), .waiting(1), .response(1, 200), .data(1, passage.target), .metrics(1), .completed(1, nil),
+                .created(1), .waiting(1), .response(1, 200), .data(1, mode.target), .metrics(1), .completed(1, nil),
                 .invalid,
             ])
         // The next test in this network finds it as this one did.
@@ -405,14 +408,14 @@ import URLLoading
     func withoutWaiting(obstacle: Obstacle) async throws {
         try NetworkNamespace.raiseLoopback()
         try obstacle.place()
-        for passage in Passage.allCases {
-            let session = URLSession { passage.configure($0, host: obstacle.host, port: 1) }
+        for mode in ProxyMode.allCases {
+            let session = URLSession { mode.configure($0, host: obstacle.host, port: 1) }
             defer { session.invalidateAndCancel() }
             let url = try #require(URL(string: "http://far.test/"))
             let error = await #expect(throws: URLError.self) { try await session.data(from: url) }
             #expect(error?.code == (obstacle == .noHost ? .cannotConnectToHost : .notConnectedToInternet))
             let cause = try #require(error?.userInfo[NSUnderlyingErrorKey] as? NSError)
-            let number: Int? = passage == .forwarding ? 306 : passage == .tunnel ? 310 : nil
+            let number: Int? = mode == .forwarding ? 306 : mode == .tunnel ? 310 : nil
             #expect(cause.domain == (number == nil ? NSPOSIXErrorDomain : "kCFErrorDomainCFNetwork"))
             #expect(number == nil || cause.code == number)
         }
@@ -438,16 +441,16 @@ import URLLoading
         defer { session.invalidateAndCancel() }
         for _ in 0..<2 { #expect(try await session.data(from: server.url()).0 == Data("direct".utf8)) }
         #expect(proxy.connectionCount == 1)
-        let (isWatching, hasHeard) = (Signal("the watch"), Signal("the change"))
+        let (isWatching, isNotified) = (Signal("the watch"), Signal("the change"))
         let loop = EventLoops.assign()
         loop.post {
             let mark = RouteWatch.shared.mark(on: loop)
-            _ = RouteWatch.shared.wait(since: mark, on: loop) { hasHeard.fire() }
+            _ = RouteWatch.shared.wait(since: mark, on: loop) { isNotified.fire() }
             isWatching.fire()
         }
         try await isWatching.wait()
         try NetworkNamespace.ip("link", "set", "lo", "mtu", "1400")
-        try await hasHeard.wait()
+        try await isNotified.wait()
         #expect(try await session.data(from: server.url()).0 == Data("direct".utf8))
         #expect(proxy.connectionCount == 2)
     }

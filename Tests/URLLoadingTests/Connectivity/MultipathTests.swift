@@ -45,7 +45,7 @@ struct MultipathTests {
 
     // C-29, MET-12: the kernel goes on by the other way, and so does the load
     @Test("a load continues on the second path when the first is cut", arguments: [false, true])
-    func secondWay(isSecure: Bool) async throws {
+    func secondRoute(isSecure: Bool) async throws {
         let far = try RemoteNetwork()
         try addCable(to: far)
         let joined = try Self.joined()
@@ -83,7 +83,7 @@ struct MultipathTests {
     }
 
     // C-29, MET-13: a server that does not know of several ways is spoken to by one, which can be lost
-    @Test("a load by its only way fails when that is cut") func onlyWay() async throws {
+    @Test("a load by its only route fails when that is cut") func onlyRoute() async throws {
         let far = try RemoteNetwork()
         try addCable(to: far)
         let server = try far.perform {

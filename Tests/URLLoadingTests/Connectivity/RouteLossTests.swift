@@ -33,7 +33,7 @@ import URLLoading
 
     // CONN-10, CONN-11: after GOAWAY, so no other request uses it
     @Test("a load on a connection after GOAWAY fails when its route is lost")
-    func goodbye() async throws {
+    func afterGOAWAY() async throws {
         let far = try RemoteNetwork()
         let tls = try TrustedAuthority.server(.server(CertificateProfile.Name(RemoteNetwork.address))).with {
             $0.applicationProtocols = ["h2"]

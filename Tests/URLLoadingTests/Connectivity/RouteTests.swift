@@ -98,7 +98,7 @@ import URLLoading
     }
 
     // CONN-10, S-8, MET-7: not even a request that must not be sent twice is lost on it
-    @Test("a connection in waiting that has lost its way is not used", arguments: Version.allCases, Loss.allCases)
+    @Test("an idle connection that has lost its route is not used", arguments: Version.allCases, Loss.allCases)
     func idle(version: Version, loss: Loss) async throws {
         let far = try RemoteNetwork()
         let server = try server(version, in: far)
@@ -120,7 +120,7 @@ import URLLoading
     }
 
     // CONN-11, MET-7: at once, and not when the request times out
-    @Test("a load under way fails when its way is lost", arguments: Version.allCases, Loss.allCases)
+    @Test("a running load fails when its route is lost", arguments: Version.allCases, Loss.allCases)
     func busy(version: Version, loss: Loss) async throws {
         let far = try RemoteNetwork()
         let server = try server(version, in: far)

@@ -10,18 +10,18 @@ import Testing
     /// `/set` sets the cookies of its query, `/to` redirects with the cookies of its query, `/user` requires
     /// authentication. The body of other responses is the request's `Cookie` field.
     static func answer(_ request: ReceivedRequest) -> CannedResponse {
-        let told = request["Cookie"] ?? "-"
+        let received = request["Cookie"] ?? "-"
         let field = (request.query ?? "").removingPercentEncoding ?? ""
         switch request.path {
-        case "/set": return .text(told).with(field: "Set-Cookie", field)
+        case "/set": return .text(received).with(field: "Set-Cookie", field)
         case "/twice":
-            return .text(told).with(field: "Set-Cookie", "one=1").with(field: "Set-Cookie", "two=2; Path=/")
+            return .text(received).with(field: "Set-Cookie", "one=1").with(field: "Set-Cookie", "two=2; Path=/")
         case "/redirect": return .redirect(to: "/end").with(field: "Set-Cookie", field)
         case "/user" where request["Authorization"] == nil:
             return .text("", status: 401).with(field: "WWW-Authenticate", "Basic realm=\"r\"")
                 .with(field: "Set-Cookie", field)
-        case "/missing": return .text(told, status: 404).with(field: "Set-Cookie", field)
-        default: return .text(told)
+        case "/missing": return .text(received, status: 404).with(field: "Set-Cookie", field)
+        default: return .text(received)
         }
     }
 
@@ -46,11 +46,11 @@ import Testing
             session.finishTasksAndInvalidate()
             server.stop()
         }
-        var told: [String] = []
+        var received: [String] = []
         for request in requests {
-            told.append(String(decoding: try await session.data(for: request).0, as: UTF8.self))
+            received.append(String(decoding: try await session.data(for: request).0, as: UTF8.self))
         }
-        return told
+        return received
     }
 
     private func load(_ urls: URL...) async throws -> [String] { try await load(urls.map { URLRequest(url: $0) }) }
@@ -279,10 +279,10 @@ import Testing
     // COOK-18: the main thread may be the one that waits for the load
     @Test("a change is announced while the main thread is busy", arguments: [nil, OperationQueue.main])
     func announcementWithoutTheMainThread(queue: OperationQueue?) async throws {
-        let told = Signal("the announcement")
+        let received = Signal("the announcement")
         let observer = NotificationCenter.default.addObserver(
             forName: .NSHTTPCookieManagerCookiesChanged, object: try storage, queue: queue
-        ) { _ in told.fire() }
+        ) { _ in received.fire() }
         defer { NotificationCenter.default.removeObserver(observer) }
         let (stopped, goOn) = (Signal("the main thread is busy"), Signal("it is free"))
         DispatchQueue.main.async {
@@ -292,9 +292,9 @@ import Testing
         defer { goOn.fire() }
         try await stopped.wait()
         #expect(try await load(url("/set", setting: "a=b"), url("/end")) == ["-", "a=b"])
-        if queue == nil { try await told.wait() } else { #expect(!told.isFired) }
+        if queue == nil { try await received.wait() } else { #expect(!received.isFired) }
         goOn.fire()
-        try await told.wait()
+        try await received.wait()
     }
 
     // COOK-17: a subclass may know of URLs only

@@ -28,8 +28,8 @@ import Testing
         defer { session.finishTasksAndInvalidate() }
         for (host, domain, isAllowed) in Self.cases {
             let url = try #require(URL(string: "http://\(host)/?\(domain)"))
-            let told = try await [session.data(from: url).0, session.data(from: url).0]
-            #expect(told == [Data("-".utf8), Data((isAllowed ? "n=\(domain)" : "-").utf8)], "\(domain)")
+            let received = try await [session.data(from: url).0, session.data(from: url).0]
+            #expect(received == [Data("-".utf8), Data((isAllowed ? "n=\(domain)" : "-").utf8)], "\(domain)")
         }
         let kept = session.configuration.httpCookieStorage?.cookies?.map(\.domain)
         #expect(kept == [".example.co.uk", ".me.github.io"])

@@ -47,7 +47,7 @@ import URLLoading
         arguments: [
             (401, "WWW-Authenticate", "Basic realm=\"x\""), (401, "X-None", ""), (407, "Proxy-Authenticate", "Basic"),
         ])
-    func aWishForACredentialIsNoError(status: Int, field: String, value: String) async throws {
+    func aChallengeIsNoError(status: Int, field: String, value: String) async throws {
         let server = try ScriptedServer.answering(.text("who are you", status: status).with(field: field, value))
         defer { server.stop() }
         #expect(

@@ -564,7 +564,9 @@ import URLLoading
     }
 
     // RES-3: the delegate sees the caller's request, and the rest is asked for all the same
-    @Test("a redirect on the way", arguments: [false, true]) func aRedirectOnTheWay(asksDelegate: Bool) async throws {
+    @Test("a redirect on the way", arguments: [false, true]) func aRedirectDuringTheDownload(asksDelegate: Bool)
+        async throws
+    {
         let other = try ScriptedServer.answering { Self.rest(of: $0) }
         defer { other.stop() }
         let to = other.url("/file").absoluteString

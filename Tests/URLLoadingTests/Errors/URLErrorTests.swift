@@ -94,7 +94,7 @@ import Testing
     }
 
     // ERR-16: no line of the library makes it
-    @Test("−1 stands nowhere in the sources") func sources() throws {
+    @Test("−1 is not in the sources") func sources() throws {
         let root = URL(fileURLWithPath: #filePath).deletingLastPathComponent().deletingLastPathComponent()
             .deletingLastPathComponent().deletingLastPathComponent().appendingPathComponent("Sources")
         let makers: [Regex<Substring>] = [

@@ -89,7 +89,7 @@ import URLLoading
 
     // CONN-4: retries end if no request is ever answered, whatever GOAWAY claims
     @Test("GOAWAY after refused streams", arguments: ["GET", "POST"])
-    func refusedBehindGoodbye(method: String) async throws {
+    func refusedAfterGOAWAY(method: String) async throws {
         let count = Watched(0)
         let tls = try TrustedAuthority.server().with { $0.applicationProtocols = ["h2"] }
         let server = try ScriptedServer(tls: tls) { connection in

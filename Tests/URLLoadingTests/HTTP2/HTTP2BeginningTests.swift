@@ -53,7 +53,7 @@ import URLLoading
 
     // CONN-4: GET and POST alike, since it has looked at none of them
     @Test("GOAWAY before the first response leads to one retry on another connection", arguments: Beginning.allCases)
-    func goodbyeAtOnce(beginning: Beginning) async throws {
+    func goAwayAtOnce(beginning: Beginning) async throws {
         let served = EventRecorder<String>()
         let server = try server(settings: nil) { http2, number in
             if number > 0 || beginning == .behindSettings { try http2.send(FrameType.settings, stream: 0) }
@@ -86,7 +86,7 @@ import URLLoading
 
     // CONN-4: but not for ever
     @Test("GOAWAY before the first response on each connection", arguments: Beginning.allCases)
-    func goodbyeForEver(beginning: Beginning) async throws {
+    func goAwayForEver(beginning: Beginning) async throws {
         let server = try server(settings: nil) { http2, _ in
             if beginning == .behindSettings { try http2.send(FrameType.settings, stream: 0) }
             try http2.goAway(lastStream: 0)
@@ -140,7 +140,7 @@ import URLLoading
         #expect(server.connectionCount == 1)
     }
 
-    private func impatientSession() -> URLSession {
+    private func shortTimeoutSession() -> URLSession {
         URLSession {
             $0.urlCache = nil
             $0.timeoutIntervalForRequest = 0.5
@@ -153,7 +153,7 @@ import URLLoading
             while true { try http2.reset(try http2.readRequest(), 7) }
         }
         defer { server.stop() }
-        let session = impatientSession()
+        let session = shortTimeoutSession()
         defer { session.invalidateAndCancel() }
         for _ in 0..<2 {
             let codes = await withTaskGroup(of: URLError.Code?.self) { group in
@@ -181,7 +181,7 @@ import URLLoading
             try http2.connection.waitForClose()
         }
         defer { server.stop() }
-        let session = impatientSession()
+        let session = shortTimeoutSession()
         defer { session.invalidateAndCancel() }
         #expect(try await text(session, server) == "first")
         let results = await withTaskGroup(of: String.self) { group in
@@ -199,7 +199,7 @@ import URLLoading
     }
 
     // CONN-15: also for a request whose HTTP/3 attempt gets no answer
-    @Test("a server that allows no more requests, and does not speak HTTP/3", .needsHTTP3)
+    @Test("a server that allows no more requests, and does not support HTTP/3", .needsHTTP3)
     func noMoreAndNotElsewhere() async throws {
         let server = try server(settings: [(3, 1)]) { http2, _ in
             let first = try http2.readRequest()
@@ -208,7 +208,7 @@ import URLLoading
             try http2.connection.waitForClose()
         }
         defer { server.stop() }
-        let session = impatientSession()
+        let session = shortTimeoutSession()
         defer { session.invalidateAndCancel() }
         #expect(try await text(session, server) == "first")
         var request = URLRequest(url: server.url("/", host: "localhost"))

@@ -107,7 +107,7 @@ import URLLoading
     }
 
     // CONN-4: those below the last stream go on, those above go elsewhere
-    @Test("GOAWAY") func goodbye() async throws {
+    @Test("GOAWAY") func goAway() async throws {
         let server = try server { http2, number in
             let first = try http2.readRequest()
             guard number == 0 else {
@@ -322,7 +322,7 @@ import URLLoading
     }
 
     // CONN-1: when the first connection has shown that the server speaks HTTP/1.1, the others are made
-    @Test("a server that speaks HTTP/1.1 only") func onlyHTTP1() async throws {
+    @Test("a server that supports only HTTP/1.1") func onlyHTTP1() async throws {
         let count = Watched(0)
         let areAll = Signal("six connections with a request")
         let server = try ScriptedServer(
@@ -348,7 +348,7 @@ import URLLoading
     }
 
     // CONN-24: requests that wait for the connection fail with it
-    @Test("no connection for any request") func nobody() async throws {
+    @Test("no connection for any request") func noConnection() async throws {
         let server = try ScriptedServer { $0.close() }
         defer { server.stop() }
         try await using { session async throws in
@@ -432,12 +432,12 @@ import URLLoading
 
     // CONN-4, CONN-10, T-38: a response begins once
     @Test("GOAWAY during a response whose stream it does not cover", arguments: [true, false])
-    func goodbyeInTheMiddle(isGoodbye: Bool) async throws {
+    func goAwayInTheMiddle(isGOAWAY: Bool) async throws {
         let server = try server { http2, _ in
             let stream = try http2.readRequest()
             try http2.sendHead(on: stream)
             try http2.sendBody(Array("half".utf8), on: stream, ends: false)
-            if isGoodbye { try http2.goAway(lastStream: 0) } else { try http2.reset(stream, 13) }
+            if isGOAWAY { try http2.goAway(lastStream: 0) } else { try http2.reset(stream, 13) }
             try http2.connection.waitForClose()
         }
         defer { server.stop() }
@@ -506,11 +506,11 @@ import URLLoading
     }
 
     // T-19
-    @Test("a priority that means the same to the server is not told again") func samePriority() async throws {
+    @Test("a priority that means the same to the server is not sent again") func samePriority() async throws {
         let server = try ScriptedServer(tls: try TrustedAuthority.server().with { $0.applicationProtocols = ["h2"] }) {
             let http2 = try HTTP2ServerConnection($0, settings: [(9, 1)])
             /// Answers the next request with the number of updates before it.
-            func tellUpdates() throws {
+            func sendUpdates() throws {
                 var updates = 0
                 var frame = try http2.readFrame()
                 while frame.type != FrameType.headers {
@@ -522,10 +522,10 @@ import URLLoading
             let stream = try http2.readRequest()
             try http2.sendHead(on: stream)
             try http2.sendBody(Array("a".utf8), on: stream, ends: false)
-            try tellUpdates()
+            try sendUpdates()
             let update = try http2.readFrame(FrameType.priorityUpdate)
             try http2.sendBody(Array(update.payload.dropFirst(4)), on: stream, ends: false)
-            try tellUpdates()
+            try sendUpdates()
             try http2.sendBody([], on: stream, ends: true)
             try $0.waitForClose()
         }
@@ -540,9 +540,9 @@ import URLLoading
             let (before, _) = try await session.data(from: url)
             #expect(String(decoding: before, as: UTF8.self) == "0")
             bytes.task.priority = URLSessionTask.highPriority
-            var told: [UInt8] = []
-            while told.count < 3, let byte = try await iterator.next() { told.append(byte) }
-            #expect(String(decoding: told, as: UTF8.self) == "u=1")
+            var update: [UInt8] = []
+            while update.count < 3, let byte = try await iterator.next() { update.append(byte) }
+            #expect(String(decoding: update, as: UTF8.self) == "u=1")
             bytes.task.priority = URLSessionTask.highPriority + 0.01
             let (updates, _) = try await session.data(from: url)
             #expect(String(decoding: updates, as: UTF8.self) == "0")
@@ -625,7 +625,7 @@ import URLLoading
     }
 
     /// Accepts each server, and answers the first challenge about a user when it may.
-    private final class PatientDelegate: NSObject, URLSessionTaskDelegate, Sendable {
+    private final class SlowDelegate: NSObject, URLSessionTaskDelegate, Sendable {
         let isAsked = Signal("a challenge or a redirect")
         let mayAnswer = Signal("the answer")
         let isAccepting: Bool
@@ -655,12 +655,12 @@ import URLLoading
     }
 
     // AUTH-4, R-6, RFC 9113 §8.1: the body waits for the answer, and the response may still be wanted
-    @Test("a body whose response is a question", arguments: [401, 307], [true, false])
+    @Test("a body whose response is a challenge or a redirect", arguments: [401, 307], [true, false])
     func bodyDuringAQuestion(status: Int, isAccepting: Bool) async throws {
         let size = 100_000
         // What the client may send before it is asked.
         let window = 65_535
-        let delegate = PatientDelegate(isAccepting: isAccepting)
+        let delegate = SlowDelegate(isAccepting: isAccepting)
         let server = try server { http2, _ in
             let stream = try http2.readRequest()
             var count = 0

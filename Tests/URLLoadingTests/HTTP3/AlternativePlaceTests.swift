@@ -11,7 +11,7 @@ import URLLoading
         case otherHost
     }
 
-    enum Way: CaseIterable {
+    enum Routing: CaseIterable {
         case direct
         /// There is a proxy, for other hosts than the server.
         case beside
@@ -24,15 +24,15 @@ import URLLoading
         let field = "h3=\"\(place == .ownHost ? "" : "127.0.0.1"):\(port)\"; ma=60"
         return try ScriptedServer.answering(tls: TrustedAuthority.server()) { request in
             var response = CannedResponse.text(request.target).with(field: "Alt-Svc", field)
-            // Each request looks for its way anew; kept connections give way in HTTP3UpgradeTests.
+            // Each request chooses its route anew; HTTP3UpgradeTests has kept connections.
             response.keepsAlive = false
             return response
         }
     }
 
     // CONN-6, C-17: another host may be one that is to be reached through the proxy, which QUIC is not
-    @Test("a place that a response has named", arguments: Place.allCases, Way.allCases)
-    func named(place: Place, way: Way) async throws {
+    @Test("an endpoint that a response has named", arguments: Place.allCases, Routing.allCases)
+    func named(place: Place, routing: Routing) async throws {
         let datagrams = try SilentDatagramPort()
         defer { datagrams.close() }
         let server = try server(naming: place, at: datagrams.port)
@@ -42,7 +42,7 @@ import URLLoading
         let session = URLSession {
             $0.urlCache = nil
             $0.connectionProxyDictionary =
-                switch way {
+                switch routing {
                 case .direct: [:]
                 case .beside: authProxy.settings(["ExceptionsList": ["<-loopback>", "localhost"]])
                 case .through: authProxy.settings()
@@ -52,10 +52,10 @@ import URLLoading
         for path in ["/1", "/2", "/3"] {
             #expect(try await session.text(server.url(path, host: "localhost")) == path)
         }
-        let isTried = way == .direct || way == .beside && place == .ownHost
-        #expect(datagrams.hasHeard == isTried)
+        let isTried = routing == .direct || routing == .beside && place == .ownHost
+        #expect(datagrams.hasReceived == isTried)
         #expect(
             authProxy.server.requests.map(\.method)
-                == [String](repeating: "CONNECT", count: way == .through ? 3 : 0))
+                == [String](repeating: "CONNECT", count: routing == .through ? 3 : 0))
     }
 }

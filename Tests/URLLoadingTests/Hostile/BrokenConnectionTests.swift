@@ -128,7 +128,7 @@ import URLLoading
     // CONN-10: a GET on a reused connection that dies without an answer goes out again; one on a new does not
     @Test(
         "an idempotent request is repeated when a reused connection dies", arguments: ["GET", "HEAD", "PUT", "DELETE"])
-    func anIdempotentRequestIsRepeatedWhenAReusedConnectionDies(method: String) async throws {
+    func anIdempotentRequestIsRepeatedWhenAReusedConnectionIsLost(method: String) async throws {
         let server = try ScriptedServer(connections: [
             [.expectRequest, .send("HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n"), .expectRequest, .reset],
             [.expect(method: method, target: "/again"), .send("HTTP/1.1 204 Done\r\n\r\n"), .waitForClose],
@@ -208,7 +208,7 @@ import URLLoading
         arguments: [
             "garbage", "HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\nevil", "\r\n", "\0",
         ])
-    func bytesBehindAResponseAreNobodys(extra: String) async throws {
+    func bytesAfterAResponseAreIgnored(extra: String) async throws {
         let server = try ScriptedServer(connections: [
             [.expectRequest, .send("HTTP/1.1 200 OK\r\nContent-Length: 3\r\n\r\none\(extra)"), .waitForClose],
             [.expectRequest, .send("HTTP/1.1 200 OK\r\nContent-Length: 3\r\n\r\ntwo"), .waitForClose],

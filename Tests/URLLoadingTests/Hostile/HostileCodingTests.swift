@@ -6,7 +6,7 @@ import URLLoading
 /// Content-coded bodies that are truncated, corrupt, unknown, or decompression bombs.
 @Suite(.leavesNothing) struct HostileCodingTests {
     /// Serves a body in a coding to one request.
-    private func hear(_ coding: String, _ body: [UInt8]) async throws -> [RecordedEvent] {
+    private func callbacks(_ coding: String, _ body: [UInt8]) async throws -> [RecordedEvent] {
         let server = try ScriptedServer.answering(CannedResponse.bytes(body).with(field: "Content-Encoding", coding))
         defer { server.stop() }
         return try await LoadRecorder.load(server.url())
@@ -15,7 +15,7 @@ import URLLoading
     // ENC-10
     @Test("a truncated coded body", arguments: [1, 9, 12, 15, 18, 20, 24, 27])
     func aTruncatedCodedBody(cut: Int) async throws {
-        let recorded = try await hear("gzip", Array(CodedBodies.gzip("hello").prefix(cut)))
+        let recorded = try await callbacks("gzip", Array(CodedBodies.gzip("hello").prefix(cut)))
         #expect(recorded.first == .response(200))
         #expect("hello".utf8.starts(with: recorded.body))
         #expect(recorded.suffix(2) == [.failed(.networkConnectionLost), .invalid])
@@ -37,14 +37,14 @@ import URLLoading
             ("zstd", Array("hello, this is not coded at all".utf8)),
         ])
     func aCorruptCodedBody(coding: String, body: [UInt8]) async throws {
-        let recorded = try await hear(coding, body)
+        let recorded = try await callbacks(coding, body)
         #expect(recorded.suffix(2) == [.failed(.cannotDecodeRawData), .invalid])
     }
 
     // ERR-7: the body may be what it should be; its coding is none that is undone
     @Test("too many content codings") func tooManyContentCodings() async throws {
         #expect(
-            try await hear("gzip, gzip, gzip, gzip, gzip, gzip", CodedBodies.gzip("hello")) == [
+            try await callbacks("gzip, gzip, gzip, gzip, gzip, gzip", CodedBodies.gzip("hello")) == [
                 .failed(.cannotDecodeContentData), .invalid,
             ])
     }
@@ -55,7 +55,7 @@ import URLLoading
         arguments: ["upper", "gzip, upper", "upper, gzip", "identity", "", ",", "compress", "gzip;q=1"])
     func aCodingThatIsUnknownIsLeftAlone(coding: String) async throws {
         let body = CodedBodies.gzip("hello")
-        #expect(try await hear(coding, body) == [.response(200), .data(body), .succeeded, .invalid])
+        #expect(try await callbacks(coding, body) == [.response(200), .data(body), .succeeded, .invalid])
     }
 
     // ENC-9

@@ -50,7 +50,7 @@ import URLLoading
         let count = try await ended.wait(for: "the end of the flood") { $0 }
         let recorded = try await delegate.calls(untilCompletions: 1)
         let growth = memory.growth()
-        #expect(recorded.filter { $0.tellsOfResponse && $0.kind != "informational" } == flood.recorded)
+        #expect(recorded.filter { $0.isAboutResponse && $0.kind != "informational" } == flood.recorded)
         #expect(growth < Memory.limit(Self.mostMemory), "\(growth) bytes")
         #expect(count < flood.most)
         let cause = (task.error as? URLError)?.userInfo[NSUnderlyingErrorKey] as? NSError
@@ -59,7 +59,7 @@ import URLLoading
         session.dataTask(with: url).resume()
         session.finishTasksAndInvalidate()
         let all = try await delegate.callsUntilInvalid()
-        #expect(all.of(2).filter(\.tellsOfResponse) == [.response(2, 200), .data(2, "well"), .completed(2, nil)])
+        #expect(all.of(2).filter(\.isAboutResponse) == [.response(2, 200), .data(2, "well"), .completed(2, nil)])
         #expect(all.of(1).completionCount == 1)
         #expect(server.connectionCount == 2)
         try await server.finish()

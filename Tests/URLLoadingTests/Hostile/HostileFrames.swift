@@ -8,9 +8,9 @@ private typealias F = HTTP2Frames
 /// the expected reaction of the client.
 struct HostileFrames: Sendable, CustomTestStringConvertible {
     /// How a client reports an error, with its code (RFC 9113 §7).
-    enum Told: Sendable, Equatable {
+    enum Reaction: Sendable, Equatable {
         /// GOAWAY.
-        case goodbye(UInt32)
+        case goAway(UInt32)
         /// RST_STREAM.
         case reset(UInt32)
     }
@@ -19,9 +19,9 @@ struct HostileFrames: Sendable, CustomTestStringConvertible {
     let bytes: [UInt8]
     /// The first bytes of the server, by default an empty SETTINGS frame.
     var opening = F.settings()
-    /// The expected callbacks for which `Call.tellsOfResponse` is true.
+    /// The expected callbacks for which `Call.isAboutResponse` is true.
     let recorded: [Call]
-    let told: Told?
+    let reaction: Reaction?
 
     var testDescription: String { name }
 
@@ -32,7 +32,7 @@ struct HostileFrames: Sendable, CustomTestStringConvertible {
     ) -> Self {
         Self(
             name: name, bytes: bytes, opening: opening, recorded: before + [.completed(1, .cannotParseResponse)],
-            told: .goodbye(code))
+            reaction: .goAway(code))
     }
 
     private static let protocolError: UInt32 = 1
@@ -129,9 +129,9 @@ struct HostileFrames: Sendable, CustomTestStringConvertible {
 
     private static func malformed(
         _ name: String, _ bytes: [UInt8], after before: [Call] = [], code: URLError.Code = .cannotParseResponse,
-        told: UInt32 = 1
+        reaction: UInt32 = 1
     ) -> Self {
-        Self(name: name, bytes: bytes, recorded: before + [.completed(1, code)], told: .reset(told))
+        Self(name: name, bytes: bytes, recorded: before + [.completed(1, code)], reaction: .reset(reaction))
     }
 
     private static func head(_ name: String, _ fields: [(String, String)]) -> Self {
@@ -174,15 +174,15 @@ struct HostileFrames: Sendable, CustomTestStringConvertible {
             F.head(1, 200, [("content-length", "4")]) + F.data(1, "abc", ends: true),
             after: [.response(1, 200), .data(1, "abc")], code: .networkConnectionLost),
         malformed(
-            "a stream's window that overflows", F.windowUpdate(1, 0x7FFF_FFFF), told: flowControlError),
+            "a stream's window that overflows", F.windowUpdate(1, 0x7FFF_FFFF), reaction: flowControlError),
         malformed(
             "a stream's window that settings have overflow",
-            F.windowUpdate(1, 0x7FFF_0000) + F.settings([(4, 0x7FFF_FFFF)]), told: flowControlError),
+            F.windowUpdate(1, 0x7FFF_0000) + F.settings([(4, 0x7FFF_FFFF)]), reaction: flowControlError),
         malformed(
             "more fields than anybody reads",
-            F.headers(1, well + F.block(Array(repeating: ("a", "b"), count: 2_001))), told: 8),
+            F.headers(1, well + F.block(Array(repeating: ("a", "b"), count: 2_001))), reaction: 8),
         Self(
-            name: "a reset", bytes: F.reset(1, 2), recorded: [.completed(1, .networkConnectionLost)], told: nil),
+            name: "a reset", bytes: F.reset(1, 2), recorded: [.completed(1, .networkConnectionLost)], reaction: nil),
     ]
 
     // MARK: What does no harm
@@ -212,13 +212,13 @@ struct HostileFrames: Sendable, CustomTestStringConvertible {
         let interim: [Call] = name == "an interim response" ? [.informational(1, 103)] : []
         return Self(
             name: name, bytes: bytes + response,
-            recorded: interim + [.response(1, 200), .data(1, "well"), .completed(1, nil)], told: nil)
+            recorded: interim + [.response(1, 200), .data(1, "well"), .completed(1, nil)], reaction: nil)
     }
 }
 
 extension Call {
     /// Whether this callback is deterministic: the amount of data before a failure is not.
-    var tellsOfResponse: Bool {
+    var isAboutResponse: Bool {
         switch self {
         case .data(_, let text): text.utf8.count < 1_000
         case .informational, .response, .completed: true

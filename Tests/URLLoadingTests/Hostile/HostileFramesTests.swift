@@ -9,7 +9,7 @@ import URLLoading
 
     /// Sends the frames for the first request, and answers later ones. Returns the client's error report.
     private func server(
-        saying frames: HostileFrames, told: EventRecorder<HostileFrames.Told>
+        saying frames: HostileFrames, reaction: EventRecorder<HostileFrames.Reaction>
     ) throws -> ScriptedServer {
         try ScriptedServer(tls: try TrustedAuthority.server().with { $0.applicationProtocols = ["h2"] }) { connection in
             let isFirst = connection.index == 0
@@ -23,8 +23,8 @@ import URLLoading
                     case FrameType.settings where frame.flags & 1 == 0:
                         try http2.send(FrameType.settings, flags: 1, stream: 0)
                     case FrameType.headers: try http2.respond(on: frame.stream, body: "well")
-                    case FrameType.reset: told.record(.reset(frame.code(at: 0)))
-                    case FrameType.goAway where frame.code(at: 4) != 0: told.record(.goodbye(frame.code(at: 4)))
+                    case FrameType.reset: reaction.record(.reset(frame.code(at: 0)))
+                    case FrameType.goAway where frame.code(at: 4) != 0: reaction.record(.goAway(frame.code(at: 4)))
                     default: break
                     }
                 }
@@ -35,29 +35,29 @@ import URLLoading
     }
 
     private func load(_ frames: HostileFrames) async throws {
-        let told = EventRecorder<HostileFrames.Told>()
-        let server = try server(saying: frames, told: told)
+        let reaction = EventRecorder<HostileFrames.Reaction>()
+        let server = try server(saying: frames, reaction: reaction)
         defer { server.stop() }
         let delegate = RecordingDelegate()
         let session = URLSession(delegate) { $0.urlCache = nil }
         let url = server.url("/", host: "localhost")
         session.dataTask(with: url).resume()
         let recorded = try await delegate.calls(untilCompletions: 1)
-        #expect(recorded.filter(\.tellsOfResponse) == frames.recorded)
-        if let expected = frames.told {
-            try await told.waitFor(count: 1)
-            #expect(told.events == [expected])
+        #expect(recorded.filter(\.isAboutResponse) == frames.recorded)
+        if let expected = frames.reaction {
+            try await reaction.waitFor(count: 1)
+            #expect(reaction.events == [expected])
         }
         // The same server, well-behaved now.
         session.dataTask(with: url).resume()
         session.finishTasksAndInvalidate()
         let all = try await delegate.callsUntilInvalid()
-        #expect(all.of(2).filter(\.tellsOfResponse) == [.response(2, 200), .data(2, "well"), .completed(2, nil)])
+        #expect(all.of(2).filter(\.isAboutResponse) == [.response(2, 200), .data(2, "well"), .completed(2, nil)])
         #expect(all.of(1).completionCount == 1)
         #expect(delegate.faults.events == [])
-        let isOver = if case .goodbye? = frames.told { true } else { false }
+        let isOver = if case .goAway? = frames.reaction { true } else { false }
         #expect(server.connectionCount == (isOver ? 2 : 1))
-        if frames.told == nil { #expect(told.events == []) }
+        if frames.reaction == nil { #expect(reaction.events == []) }
         try await server.finish()
     }
 

@@ -6,7 +6,9 @@ import URLLoading
 /// HTTP/1.1 protocol violations of servers: each leads to one specific error, or to a tolerant result.
 @Suite(.leavesNothing) struct HostileResponseTests {
     /// Sends the bytes for one request and closes the connection; returns the callbacks.
-    private func hear(_ response: HostileResponse, _ arrival: HostileResponse.Arrival) async throws -> [RecordedEvent] {
+    private func callbacks(_ response: HostileResponse, _ arrival: HostileResponse.Arrival) async throws
+        -> [RecordedEvent]
+    {
         let server = try ScriptedServer { connection in
             _ = try connection.readRequest()
             if arrival == .inOnePiece {
@@ -20,12 +22,12 @@ import URLLoading
         defer { server.stop() }
         let recorded = try await LoadRecorder.load(server.url())
         #expect(server.connectionCount == 1)
-        if arrival == .inOnePiece { try await hearByHandler(response, of: server) }
+        if arrival == .inOnePiece { try await loadByHandler(response, of: server) }
         return recorded
     }
 
     /// T-48: a completion handler gets the same result, with the complete body or none, once.
-    private func hearByHandler(_ response: HostileResponse, of server: ScriptedServer) async throws {
+    private func loadByHandler(_ response: HostileResponse, of server: ScriptedServer) async throws {
         let handled = EventRecorder<Call>()
         let session = URLSession { _ in }
         session.dataTask(with: server.url(), completionHandler: handled.handler).resume()
@@ -45,31 +47,31 @@ import URLLoading
     func aResponseThatEndsTooEarly(
         response: HostileResponse, arrival: HostileResponse.Arrival
     ) async throws {
-        #expect(try await hear(response, arrival) == response.recorded + [.invalid])
+        #expect(try await callbacks(response, arrival) == response.recorded + [.invalid])
     }
 
     // ERR-7, CONN-25, CONN-26, CONN-28
     @Test("an invalid head", arguments: HostileResponse.garbledHeads, HostileResponse.Arrival.allCases)
     func anInvalidHead(response: HostileResponse, arrival: HostileResponse.Arrival) async throws {
-        #expect(try await hear(response, arrival) == response.recorded + [.invalid])
+        #expect(try await callbacks(response, arrival) == response.recorded + [.invalid])
     }
 
     // CONN-27
     @Test("lengths", arguments: HostileResponse.lengths, HostileResponse.Arrival.allCases)
     func lengths(response: HostileResponse, arrival: HostileResponse.Arrival) async throws {
-        #expect(try await hear(response, arrival) == response.recorded + [.invalid])
+        #expect(try await callbacks(response, arrival) == response.recorded + [.invalid])
     }
 
     // CONN-23, ERR-7
     @Test("chunks", arguments: HostileResponse.chunks, HostileResponse.Arrival.allCases)
     func chunks(response: HostileResponse, arrival: HostileResponse.Arrival) async throws {
-        #expect(try await hear(response, arrival) == response.recorded + [.invalid])
+        #expect(try await callbacks(response, arrival) == response.recorded + [.invalid])
     }
 
     // CONN-23, CONN-27, CONN-28
     @Test("oddities that do no harm", arguments: HostileResponse.tolerated, HostileResponse.Arrival.allCases)
     func odditiesThatDoNoHarm(response: HostileResponse, arrival: HostileResponse.Arrival) async throws {
-        #expect(try await hear(response, arrival) == response.recorded + [.invalid])
+        #expect(try await callbacks(response, arrival) == response.recorded + [.invalid])
     }
 
     // T-48, CONN-26

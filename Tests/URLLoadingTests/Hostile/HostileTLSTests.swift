@@ -154,7 +154,7 @@ import URLLoading
     // MARK: Handshakes that are none
 
     /// Reactions of servers without TLS to a ClientHello.
-    private func hear(_ script: @escaping ScriptedServer.Script) async throws -> [RecordedEvent] {
+    private func callbacks(_ script: @escaping ScriptedServer.Script) async throws -> [RecordedEvent] {
         let server = try ScriptedServer(script: script)
         defer { server.stop() }
         let url = try #require(URL(string: "https://localhost:\(server.port)/"))
@@ -172,7 +172,7 @@ import URLLoading
             "\u{15}\u{3}\u{3}\0\u{2}\u{2}\u{28}", "\u{17}\u{3}\u{3}\0\u{5}hello",
         ])
     func aServerThatAnswersWithSomethingElse(answer: String) async throws {
-        let recorded = try await hear { connection in
+        let recorded = try await callbacks { connection in
             _ = try connection.receive()
             try connection.send(answer)
             try connection.waitForClose()
@@ -204,7 +204,7 @@ import URLLoading
             handshake([serverHello(cipher: 0xC02F), [11, 0, 0, 6, 0, 0, 3, 0, 0, 0], helloDone]),
         ])
     func aServerThatLeavesItsCertificateOut(answer: [UInt8]) async throws {
-        let recorded = try await hear { connection in
+        let recorded = try await callbacks { connection in
             _ = try connection.receive()
             try connection.send(answer)
             try connection.waitForClose()
@@ -214,12 +214,12 @@ import URLLoading
 
     // ERR-5
     @Test("a server that hangs up in the handshake") func aServerThatHangsUpInTheHandshake() async throws {
-        let closed = try await hear { connection in
+        let closed = try await callbacks { connection in
             _ = try connection.receive()
             connection.close()
         }
         #expect(closed == [.failed(.networkConnectionLost), .invalid])
-        let reset = try await hear { connection in
+        let reset = try await callbacks { connection in
             _ = try connection.receive()
             connection.reset()
         }

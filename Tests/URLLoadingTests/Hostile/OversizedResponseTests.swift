@@ -6,7 +6,7 @@ import URLLoading
 /// Responses that exceed limits.
 @Suite(.leavesNothing) struct OversizedResponseTests {
     /// Sends head and body for one request, as far as the client reads.
-    private func hear(_ response: [UInt8]) async throws -> [RecordedEvent] {
+    private func callbacks(_ response: [UInt8]) async throws -> [RecordedEvent] {
         let server = try ScriptedServer { connection in
             _ = try connection.readRequest()
             try connection.send(response)
@@ -20,7 +20,7 @@ import URLLoading
     @Test("a field line of a megabyte") func aFieldLineOfAMegabyte() async throws {
         let line = "X: " + String(repeating: "x", count: 1 << 20)
         #expect(
-            try await hear(Array("HTTP/1.1 200 OK\r\n\(line)\r\nContent-Length: 0\r\n\r\n".utf8))
+            try await callbacks(Array("HTTP/1.1 200 OK\r\n\(line)\r\nContent-Length: 0\r\n\r\n".utf8))
                 == [.failed(.cannotParseResponse), .invalid])
     }
 
@@ -50,7 +50,7 @@ import URLLoading
     @Test("a hundred thousand fields") func aHundredThousandFields() async throws {
         let fields = (0..<100_000).map { "X-\($0): \($0)\r\n" }.joined()
         #expect(
-            try await hear(Array("HTTP/1.1 200 OK\r\n\(fields)Content-Length: 0\r\n\r\n".utf8))
+            try await callbacks(Array("HTTP/1.1 200 OK\r\n\(fields)Content-Length: 0\r\n\r\n".utf8))
                 == [.failed(.cannotParseResponse), .invalid])
     }
 
@@ -58,7 +58,7 @@ import URLLoading
     @Test("many small fields") func manySmallFields() async throws {
         let fields = String(repeating: "a:\r\n", count: 10_000)
         #expect(
-            try await hear(Array("HTTP/1.1 200 OK\r\n\(fields)Content-Length: 0\r\n\r\n".utf8))
+            try await callbacks(Array("HTTP/1.1 200 OK\r\n\(fields)Content-Length: 0\r\n\r\n".utf8))
                 == [.failed(.cannotParseResponse), .invalid])
     }
 

@@ -87,8 +87,7 @@ import URLLoading
     }
 
     // CONN-17: a server that takes the body slowly is not silent, one that takes nothing is
-    @Test("an upload that stands still runs into the timer") func anUploadThatStandsStillRunsIntoTheTimer() async throws
-    {
+    @Test("an upload that makes no progress times out") func anUploadWithoutProgressTimesOut() async throws {
         var options = ScriptedServer.Options()
         options.receiveBufferSize = 4096
         let server = try ScriptedServer(options, steps: [.stopReading])

@@ -68,7 +68,7 @@ private final class Answering: NSObject, URLSessionTaskDelegate {
     }
 
     // MISC-28, WS-3: scripts in browsers send tokens as subprotocols, and servers send them back
-    @Test("a subprotocol is not told") func subprotocol() async throws {
+    @Test("a subprotocol is not logged") func subprotocol() async throws {
         let server = try ScriptedServer.webSocketEcho(answer: WebSocketAnswer.firstSubprotocol)
         defer { server.stop() }
         let session = URLSession(configuration: .ephemeral)
@@ -263,7 +263,7 @@ private final class Answering: NSObject, URLSessionTaskDelegate {
     }
 
     // MISC-28
-    @Test("a slow handler loses events, and is told how many") func slow() async throws {
+    @Test("a slow handler loses events, and gets their number") func slow() async throws {
         let delivery = EventDelivery()
         let (begun, mayGo) = (Signal("the first event"), Signal("the rest"))
         let events = EventRecorder<URLSessionEvent>()

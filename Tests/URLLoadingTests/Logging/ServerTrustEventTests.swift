@@ -155,7 +155,7 @@ import Testing
     }
 
     // MISC-28, AUTH-3, TLS-8
-    @Test("a resumed session is told only if the delegate decides", arguments: [true, false])
+    @Test("a resumed session is reported only if the delegate decides", arguments: [true, false])
     func resumed(isAsked: Bool) async throws {
         let server = try ScriptedServer.answering(tls: TrustedAuthority.server()) { _ in
             var response = CannedResponse.text("hello")

@@ -74,7 +74,7 @@ import URLLoading
     }
 
     // MET-11
-    @Test("bytes both ways") func bytesBothWays() async throws {
+    @Test("bytes in both directions") func bytesInBothDirections() async throws {
         let server = try ScriptedServer.answering { _ in .text("hello world") }
         defer { server.stop() }
         var request = URLRequest(url: server.url())
@@ -338,7 +338,7 @@ import URLLoading
     }
 
     // MET-16, MET-1: a redirect that ends the task
-    @Test("a redirect to nowhere") func aRedirectToNowhere() async throws {
+    @Test("a redirect to a port that refuses") func aRedirectToARefusingPort() async throws {
         let refusing = try RefusingPort()
         let server = try ScriptedServer.answering(.redirect(to: "http://127.0.0.1:\(refusing.port)/"))
         defer { server.stop() }

@@ -124,7 +124,7 @@ import Testing
     }
 
     // MET-12: unknown properties are false on Linux
-    @Test("whether a connection uses several ways") func networks() {
+    @Test("whether a connection uses several paths") func networks() {
         let metrics = metrics(from: EventLog.now) { 0 }
         #expect(metrics.transactionMetrics.map(\.isMultipath) == [false, true])
         #expect(metrics.transactionMetrics.map(\.isCellular) == [false, false])

@@ -280,7 +280,7 @@ private final class Weak<Object: AnyObject>: @unchecked Sendable {
     }
 
     // S-101: no thread has to run a run loop
-    @Test("callbacks on a queue; the body is told of while it is sent") func queue() async throws {
+    @Test("callbacks on a queue; the body's progress is reported while it is sent") func queue() async throws {
         let server = try ScriptedServer.answering { request in
             request.path == "/from" ? .redirect(to: "/to", status: 307) : .text(request.bodyText)
         }

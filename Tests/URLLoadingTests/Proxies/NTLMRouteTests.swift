@@ -95,7 +95,7 @@ struct NTLMRouteTests {
 
     // AUTH-19, AUTH-28
     @Test("NTLM with the second proxy is not restarted for the first") func secondProxy() async throws {
-        let ntlmAuth = NTLMAuthResponder(asker: .proxy)
+        let ntlmAuth = NTLMAuthResponder(source: .proxy)
         let proxy = try ScriptedServer.answering { ntlmAuth.answer($0) }
         defer { proxy.stop() }
         let stranger = try distrusted()

@@ -292,7 +292,7 @@ struct PACScriptTests {
     }
 
     // PROXY-1, PROXY-7, MISC-17
-    @Test("FTP by the next way where the first leads nowhere", arguments: ["SOCKS5", "PROXY"])
+    @Test("FTP by the next proxy where the first cannot be reached", arguments: ["SOCKS5", "PROXY"])
     func nextWayOfFTP(kind: String) async throws {
         var options = FTPServer.Options()
         options.files = ["/a.txt": Array("here".utf8)]

@@ -212,7 +212,7 @@ import URLLoading
         let server = try secureServer()
         defer { server.stop() }
         var rules = DigestAuthResponder.Rules()
-        rules.asker = .proxy
+        rules.source = .proxy
         rules.algorithm = "SHA-256"
         let digest = DigestAuthResponder(rules)
         let authProxy = try ScriptedProxy(to: server) { digest.answer($0) }
@@ -242,7 +242,7 @@ import URLLoading
         let server = try secureServer()
         defer { server.stop() }
         var rules = DigestAuthResponder.Rules()
-        rules.asker = .proxy
+        rules.source = .proxy
         rules.uses = 1
         let stale = DigestAuthResponder(rules)
         rules.uses = .max

@@ -63,8 +63,8 @@ import URLLoading
     }
 
     // PROXY-7
-    @Test("a proxy that swallows packets leaves time for the next way", arguments: Kind.allCases)
-    func swallows(kind: Kind) async throws {
+    @Test("a proxy that drops packets leaves time for the next route", arguments: Kind.allCases)
+    func droppedPackets(kind: Kind) async throws {
         let server = try ScriptedServer.answering(.text("direct"))
         defer { server.stop() }
         let nobody = try SaturatedPort()
@@ -76,7 +76,7 @@ import URLLoading
     }
 
     // PROXY-7, CONN-18, S-89
-    @Test("a proxy that is silent is last for the next loads, until the session forgets", arguments: Kind.allCases)
+    @Test("a silent proxy is last for the next loads, until the session is reset", arguments: Kind.allCases)
     func silent(kind: Kind) async throws {
         let server = try ScriptedServer.answering(.text("direct"))
         defer { server.stop() }
@@ -124,7 +124,7 @@ import URLLoading
     }
 
     // STREAM-1, PROXY-7
-    @Test("a stream by the next way", arguments: [true, false]) func stream(isTaken: Bool) async throws {
+    @Test("a stream task by the next route", arguments: [true, false]) func stream(isTaken: Bool) async throws {
         let server = try ScriptedServer { connection in
             try connection.send("hello")
             try connection.waitForClose()
@@ -150,7 +150,7 @@ import URLLoading
     }
 
     // MISC-17, PROXY-7
-    @Test("FTP by the next way", arguments: [true, false]) func ftp(isTaken: Bool) async throws {
+    @Test("FTP by the next route", arguments: [true, false]) func ftp(isTaken: Bool) async throws {
         var options = FTPServer.Options()
         options.files = ["/a.txt": Array("here".utf8)]
         let server = try FTPServer(options)
@@ -169,7 +169,7 @@ import URLLoading
     }
 
     // PROXY-7: it has the time that the load has
-    @Test("a proxy without a way beside it is waited for") func alone() async throws {
+    @Test("a proxy without an alternative is awaited") func alone() async throws {
         let server = try ScriptedServer.answering(.text("in"))
         defer { server.stop() }
         let release = Signal("the proxy's answer")
@@ -305,7 +305,7 @@ import URLLoading
         let server = try ScriptedServer.answering(.text("in"))
         defer { server.stop() }
         var rules = DigestAuthResponder.Rules()
-        rules.asker = .proxy
+        rules.source = .proxy
         let (one, other) = (DigestAuthResponder(rules), DigestAuthResponder(rules))
         // It asks once, and is gone.
         let leaving = try ScriptedServer { connection in

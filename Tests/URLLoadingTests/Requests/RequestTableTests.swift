@@ -132,7 +132,7 @@ import URLLoading
         for isAssumed in [false, true] {
             let request = URLRequest(url: server.url()).with { $0.assumesHTTP3Capable = isAssumed }
             #expect(try await LoadRecorder.load(request) == [.response(200), .data("x"), .succeeded, .invalid])
-            #expect(datagrams.hasHeard == isAssumed)
+            #expect(datagrams.hasReceived == isAssumed)
         }
     }
 

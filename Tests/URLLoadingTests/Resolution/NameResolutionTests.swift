@@ -22,7 +22,7 @@ struct NameResolutionTests {
         try await body(names)
     }
 
-    private func hear(_ url: String) async throws -> [RecordedEvent] {
+    private func callbacks(_ url: String) async throws -> [RecordedEvent] {
         try await LoadRecorder.load(URLRequest(url: try #require(URL(string: url)), timeoutInterval: 20))
     }
 
@@ -38,7 +38,7 @@ struct NameResolutionTests {
             names in
             let server = try ScriptedServer.answering { .text($0["Host"] ?? "") }
             defer { server.stop() }
-            let recorded = try await hear("http://\(name):\(server.port)/")
+            let recorded = try await callbacks("http://\(name):\(server.port)/")
             let host = "xn--bcher-kva.example:\(server.port)"
             #expect(recorded == [.response(200), .data(host), .succeeded, .invalid])
             #expect(Set(names.questions.map(\.name)) == ["xn--bcher-kva.example"])
@@ -51,10 +51,10 @@ struct NameResolutionTests {
             let options = try TrustedAuthority.server(.server("xn--bcher-kva.example"))
             let server = try ScriptedServer.answering(tls: options) { _ in .text("ok") }
             defer { server.stop() }
-            let recorded = try await hear("https://b\u{FC}cher.example:\(server.port)/")
+            let recorded = try await callbacks("https://b\u{FC}cher.example:\(server.port)/")
             #expect(recorded == [.response(200), .data("ok"), .succeeded, .invalid])
             #expect(server.connections.first?.handshake?.serverName == "xn--bcher-kva.example")
-            let other = try await hear("https://andere.example:\(server.port)/")
+            let other = try await callbacks("https://andere.example:\(server.port)/")
             #expect(other == [.failed(.serverCertificateUntrusted), .invalid])
         }
     }
@@ -126,7 +126,7 @@ struct NameResolutionTests {
             let server = try ScriptedServer.answering(.text("ok"))
             defer { server.stop() }
             let begin = ContinuousClock.now
-            let recorded = try await hear("http://half.example:\(server.port)/")
+            let recorded = try await callbacks("http://half.example:\(server.port)/")
             #expect(recorded == [.response(200), .data("ok"), .succeeded, .invalid])
             // The resolver itself would go on asking for five seconds.
             #expect(ContinuousClock.now - begin < .seconds(2))
@@ -138,10 +138,10 @@ struct NameResolutionTests {
         try await withNames({ $0.type == .ipv4 ? Self.home : Self.home6 }) { _ in
             let server = try ScriptedServer.answering(.text("ok"))
             defer { server.stop() }
-            let recorded = try await hear("http://both.example:\(server.port)/")
+            let recorded = try await callbacks("http://both.example:\(server.port)/")
             #expect(recorded == [.response(200), .data("ok"), .succeeded, .invalid])
             let refusing = try RefusingPort(on: [.ipv4, .ipv6])
-            let refused = try await hear("http://both.example:\(refusing.port)/")
+            let refused = try await callbacks("http://both.example:\(refusing.port)/")
             #expect(refused == [.failed(.cannotConnectToHost), .invalid])
         }
     }

@@ -136,7 +136,9 @@ import URLLoading
     }
 
     // C-6: neither bytes nor a word
-    @Test("a transfer that stands still", arguments: [0, 1000]) func aTransferThatStandsStill(count: Int) async throws {
+    @Test("a transfer that makes no progress", arguments: [0, 1000]) func aTransferWithoutProgress(count: Int)
+        async throws
+    {
         let server = try server { $0.verb == "RETR" ? .stall(count) : nil }
         defer { server.stop() }
         #expect(await code(server.url("/d/f"), timeout: 0.3) == .timedOut)

@@ -131,7 +131,7 @@ import URLLoading
     }
 
     // T-27, T-65, S-70, MISC-17
-    @Test("a large file, every way") func aLargeFileEveryWay() async throws {
+    @Test("a large file, by each kind of task") func aLargeFile() async throws {
         let server = try server()
         defer { server.stop() }
         let content = Data([UInt8].pattern(count: 3_000_000))
@@ -182,7 +182,7 @@ import URLLoading
     }
 
     // T-65, law 4
-    @Test("a delegate that stands still") func aDelegateThatStandsStill() async throws {
+    @Test("a delegate that blocks") func aDelegateThatBlocks() async throws {
         let size = 60_000_000
         let server = try server { $0.files = ["/large": [UInt8](repeating: 7, count: size)] }
         defer { server.stop() }

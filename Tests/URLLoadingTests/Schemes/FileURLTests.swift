@@ -103,7 +103,7 @@ import URLLoading
     }
 
     // MISC-15, S-70, T-65
-    @Test("a large file, every way") func aLargeFileEveryWay() async throws {
+    @Test("a large file, by each kind of task") func aLargeFile() async throws {
         let content = Data((0..<3_000_000).map { UInt8(truncatingIfNeeded: $0 &* 31 >> 3) })
         let url = try folder.write(content, to: "large.bin")
         let (whole, _) = try await URLSession.shared.data(from: url)

@@ -30,7 +30,7 @@ import URLLoading
     }
 
     // T-65
-    @Test("a delegate that stands still", arguments: [true, false]) func aDelegateThatStandsStill(hasOwnQueue: Bool)
+    @Test("a delegate that blocks", arguments: [true, false]) func aDelegateThatBlocks(hasOwnQueue: Bool)
         async throws
     {
         let server = try ScriptedServer.answering(.endless)

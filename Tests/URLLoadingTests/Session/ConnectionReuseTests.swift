@@ -193,7 +193,7 @@ import URLLoading
     }
 
     // CONN-10, T-51: a stream that was read from cannot be sent again from its start, and the delegate has no other
-    @Test("a kept connection that dies under a streamed body", arguments: [true, false])
+    @Test("an idle connection that is lost under a streamed body", arguments: [true, false])
     func aKeptConnectionThatDiesUnderAStreamedBody(isRead: Bool) async throws {
         let hasRead = Signal("the first piece")
         let isGone = Signal("the connection's end")
@@ -242,7 +242,7 @@ import URLLoading
     }
 
     // CONN-10, QA1941: a new connection proves nothing about the server being late
-    @Test("a new connection that dies is not tried again") func aNewConnectionThatDiesIsNotTriedAgain() async throws {
+    @Test("a new connection that is lost is not tried again") func aNewConnectionThatIsLost() async throws {
         let server = try ScriptedServer(connections: [[.expectRequest, .close]])
         defer { server.stop() }
         let delegate = RecordingDelegate()
@@ -257,7 +257,7 @@ import URLLoading
     }
 
     // CONN-10: a body that had begun is not asked for again
-    @Test("a kept connection that dies within its answer") func aKeptConnectionThatDiesWithinItsAnswer() async throws {
+    @Test("an idle connection that is lost within its response") func aConnectionLostWithinItsResponse() async throws {
         let server = try ScriptedServer(connections: [
             [
                 .expectRequest, .send("HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nfirst"), .expectRequest,

@@ -21,7 +21,7 @@ import URLLoading
 
     // S-84, S-76: what is let go of when a handler has been called is the caller's, and may ask for anything
     @Test("a handler that retains an object whose deinit invalidates the session")
-    func lastOfSomebody() async throws {
+    func lastReferenceOfTheHandler() async throws {
         final class Client: Sendable {
             let session: URLSession
             init(_ session: URLSession) { self.session = session }
@@ -95,7 +95,7 @@ import URLLoading
 
     enum Where: CaseIterable {
         case new, inLine, waitingForTheResponse, askedAboutARedirect, askedForACredential, askedAboutTheResponse, body
-        case suspended, told
+        case suspended, ended
     }
 
     // S-83, S-84, T-6, T-8: each state has its whole list
@@ -122,7 +122,7 @@ import URLLoading
         if first != nil { try await server.waitForRequests(1) }
         let paths: [Where: String] = [
             .askedAboutARedirect: "/moved", .askedForACredential: "/challenge", .askedAboutTheResponse: "/body",
-            .body: "/body", .suspended: "/body", .told: "/whole",
+            .body: "/body", .suspended: "/body", .ended: "/whole",
         ]
         let task = session.dataTask(with: server.url(paths[state] ?? "/"))
         let id = task.taskIdentifier
@@ -136,14 +136,14 @@ import URLLoading
         case .askedAboutARedirect: reached = [.redirect(id, 302)]
         case .askedForACredential: reached = [.challenge(id, "HTTPBasic r", 0)]
         case .askedAboutTheResponse, .body, .suspended: reached = [.response(id, 200)]
-        case .told: reached = [.response(id, 200), .data(id, "x"), .metrics(id), .completed(id, nil)]
+        case .ended: reached = [.response(id, 200), .data(id, "x"), .metrics(id), .completed(id, nil)]
         }
         if let call = reached.last { try await delegate.calls.wait(for: call) }
         if state == .suspended { task.suspend() }
         session.invalidateAndCancel()
         let end: [Call] =
             switch state {
-            case .told: []
+            case .ended: []
             default: [.metrics(id), .completed(id, .cancelled)]
             }
         let calls = try await delegate.callsUntilInvalid()

@@ -135,7 +135,7 @@ import URLLoading
     }
 
     // T-60, S-82: without an invalidation, until the task has ended
-    @Test("a session without other references lives for its suspended task") func aSessionWithASuspendedTask()
+    @Test("a session without other references is retained for its suspended task") func aSessionWithASuspendedTask()
         async throws
     {
         let server = try ScriptedServer.answering(.text("x"))

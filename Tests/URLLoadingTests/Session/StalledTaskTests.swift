@@ -28,7 +28,7 @@ import URLLoading
     }
 
     // CONN-24, C-7: almost no time is allowed, but in the line none passes
-    @Test("a request without any patience waits in the line") func aRequestWithoutAnyPatienceWaitsInTheLine()
+    @Test("a request with the shortest timeout waits in the queue") func theShortestTimeoutWaitsInTheQueue()
         async throws
     {
         let held = Signal("the first answer")

@@ -7,7 +7,7 @@ import URLLoading
 
 @Suite(.leavesNothing) struct SuspendedTimeoutTests {
     // T-2, C-7: neither a load that begins suspended has a clock, nor one that is told so again
-    @Test("while tasks are suspended their time stands still") func timeStandsStill() async throws {
+    @Test("the timeouts of suspended tasks pause") func timeoutsPause() async throws {
         let (silence, early) = (Signal("the end"), Signal("the time of the silent one is over"))
         // A task may have sent its request before it is suspended, and is not to be over then.
         let server = try ScriptedServer.answering { request in

@@ -102,7 +102,7 @@ import Testing
 
     // S-88: also of what a look at the file has led to
     @Test("a flush waits for the removal of expired cookies of other processes")
-    func flushAfterNews() async throws {
+    func flushAfterExternalChange() async throws {
         let recordStore = Store([cookie("ended", expires: 2000)])
         let isThere = Watched(false)
         let storage = HTTPCookieStorage(
@@ -114,11 +114,11 @@ import Testing
             _ = names(storage)
             return recordStore.calls.contains("apply -ended")
         }
-        let told = EventRecorder<Bool>()
-        storage.flush { told.record(recordStore.kept.isEmpty) }
-        #expect(told.events == [])
+        let flushed = EventRecorder<Bool>()
+        storage.flush { flushed.record(recordStore.kept.isEmpty) }
+        #expect(flushed.events == [])
         recordStore.unblock(.apply)
-        #expect(try await told.waitFor(count: 1) == [true])
+        #expect(try await flushed.waitFor(count: 1) == [true])
     }
 
     // COOK-18
@@ -136,7 +136,7 @@ import Testing
     }
 
     // COOK-18
-    @Test("a cookie that ends while the file is read is no news") func ending() {
+    @Test("a cookie that expires while the file is read is no change") func ending() {
         var jar = CookieJar()
         let ending = cookie("a", expires: 2000)
         _ = jar.insert(ending, at: 1000)

@@ -81,12 +81,12 @@ import Testing
     @Test("a flush completes when pending cookies are written, without blocking") func flushed()
         async throws
     {
-        let told = EventRecorder<[String]>()
+        let flushed = EventRecorder<[String]>()
         try receive("a=1; Max-Age=1000")
-        storage.flush { [recordStore] in told.record(recordStore.kept.map(\.name)) }
-        #expect(told.events == [])
+        storage.flush { [recordStore] in flushed.record(recordStore.kept.map(\.name)) }
+        #expect(flushed.events == [])
         suffixes.finishReading()
-        #expect(try await told.waitFor(count: 1) == [["a"]])
+        #expect(try await flushed.waitFor(count: 1) == [["a"]])
     }
 
     // COOK-23: of one host nothing need be waited for, of the other the list

@@ -62,14 +62,14 @@ import Testing
         let mine = HTTPCookieStorage(in: place, checkInterval: 0)
         let other = HTTPCookieStorage(in: place, checkInterval: 0)
         #expect(names(mine) == [])
-        let told = Signal("a change by others")
+        let isNotified = Signal("a change by others")
         let observer = NotificationCenter.default.addObserver(
             forName: .NSHTTPCookieManagerCookiesChanged, object: mine, queue: nil
-        ) { _ in told.fire() }
+        ) { _ in isNotified.fire() }
         defer { NotificationCenter.default.removeObserver(observer) }
         other.setCookie(try cookie("a"))
         try await eventually { names(mine) == ["a"] }
-        try await told.wait()
+        try await isNotified.wait()
         mine.setCookie(try cookie("b"))
         mine.deleteCookie(try cookie("a"))
         try await eventually { names(other) == ["b"] }

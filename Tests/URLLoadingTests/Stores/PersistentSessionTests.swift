@@ -150,7 +150,7 @@ import Testing
     }
 
     // CONN-8: alternatives persist between runs, except for ephemeral sessions
-    @Test("where a server speaks HTTP/3 is known in the next run", .needsHTTP3, .needs(.gtlsserver))
+    @Test("HTTP/3 alternatives are known in the next run", .needsHTTP3, .needs(.gtlsserver))
     func alternatives() throws {
         server.stop()
         let quic = try GtlsServer(

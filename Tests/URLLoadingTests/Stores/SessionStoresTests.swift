@@ -105,7 +105,7 @@ import Testing
     @Test("a flush waits until cookies and passwords are written", arguments: [false, true])
     func waiting(isPassword: Bool) async throws {
         server.stop()
-        let told = EventRecorder<[String]>()
+        let flushed = EventRecorder<[String]>()
         let configuration = URLSessionConfiguration.ephemeral
         let cookieRecords = ScriptedRecordStore<Cookie>([])
         let credentialRecords = ScriptedRecordStore<PersistentCredential>([])
@@ -127,12 +127,12 @@ import Testing
         }
         let session = URLSession(configuration: configuration)
         defer { session.finishTasksAndInvalidate() }
-        session.flush { told.record(cookieRecords.kept.map(\.name) + credentialRecords.kept.map(\.user)) }
+        session.flush { flushed.record(cookieRecords.kept.map(\.name) + credentialRecords.kept.map(\.user)) }
         // What is called without waiting has been called by then.
         _ = await session.allTasks
-        #expect(told.events == [])
+        #expect(flushed.events == [])
         cookieRecords.unblock(.apply)
         credentialRecords.unblock(.apply)
-        #expect(try await told.waitFor(count: 1) == [[isPassword ? "me" : "persistent"]])
+        #expect(try await flushed.waitFor(count: 1) == [[isPassword ? "me" : "persistent"]])
     }
 }

@@ -48,7 +48,7 @@ import URLLoading
     }
 
     // STREAM-12
-    @Test("a writer is told of its opening, then of space once for each write, then of the end") func writer() throws {
+    @Test("a writer reports its opening, then space once for each write, then the end") func writer() throws {
         let pair = try BoundStreams(bufferSize: 2)
         pair.input.open()
         schedule(pair.output)
@@ -71,7 +71,7 @@ import URLLoading
     }
 
     // STREAM-12
-    @Test("a reader is told of its opening, then of bytes once for each read, then of the end") func reader() throws {
+    @Test("a reader reports its opening, then bytes once for each read, then the end") func reader() throws {
         let pair = try BoundStreams(bufferSize: 4)
         pair.output.open()
         #expect(pair.write("a") == 1)

@@ -142,7 +142,7 @@ import URLLoading
     }
 
     // STREAM-7, T-24: no delegate implements the method
-    @Test("a delegate without the method for streams") func nobody() async throws {
+    @Test("a delegate without the method for streams") func withoutTheMethod() async throws {
         let server = try ScriptedServer { connection in try connection.waitForClose() }
         defer { server.stop() }
         let delegate = RecordingDelegate()

@@ -60,7 +60,7 @@ import URLLoading
     }
 
     // S-34, STREAM-2, STREAM-3, STREAM-5, STREAM-8, T-12
-    @Test("both ends speak, and both close") func bothEndsSpeak() async throws {
+    @Test("both ends send, and both close") func bothEndsSend() async throws {
         let server = try ScriptedServer { connection in
             try connection.send("hello\n")
             let answer = try connection.receive(through: "\n")

@@ -39,15 +39,15 @@ extension DelegateEventQueue {
         #expect(Self.lengths(lane.next(.all).events) == [piece.count, piece.count])
         // While these were told one more came, which was under way.
         _ = lane.add(.data(piece), bytes: piece.count)
-        var told = lane.tookBatch()
-        #expect(told.hasMore)
-        #expect(!told.mayRead)
+        var batch = lane.tookBatch()
+        #expect(batch.hasMore)
+        #expect(!batch.mayRead)
         #expect(lane.isReadingStopped)
 
         _ = lane.next(.all)
-        told = lane.tookBatch()
-        #expect(!told.hasMore)
-        #expect(told.mayRead)
+        batch = lane.tookBatch()
+        #expect(!batch.hasMore)
+        #expect(batch.mayRead)
         #expect(!lane.isReadingStopped)
     }
 
@@ -77,11 +77,11 @@ extension DelegateEventQueue {
             _ = lane.add(.sentBody(count: 1, total: Int64(offset), expected: 10_000), bytes: 0)
             _ = lane.add(try report(104, offset), bytes: 0)
         }
-        let told = lane.next(.all).events
-        #expect(told.count <= 258)
-        #expect(offsets(told).last == 10_000 || offsets(told).dropLast().last == 10_000)
+        let batch = lane.next(.all).events
+        #expect(batch.count <= 258)
+        #expect(offsets(batch).last == 10_000 || offsets(batch).dropLast().last == 10_000)
         var sent: Int64 = 0
-        for case .sentBody(let count, _, _) in told { sent += count }
+        for case .sentBody(let count, _, _) in batch { sent += count }
         #expect(sent == 10_000)
     }
 
@@ -159,7 +159,7 @@ extension DelegateEventQueue {
     }
 
     // WS-6, STREAM-2
-    @Test("The end waits for callers of `async` methods who are resumed without it") func resumptions() {
+    @Test("The end waits for resumptions of `async` callers") func resumptions() {
         var lane = DelegateEventQueue()
         _ = lane.promise()
         _ = lane.promise()
@@ -190,7 +190,7 @@ extension DelegateEventQueue {
     }
 
     // T-7, WS-6
-    @Test("After a fork the loop is told of resumptions again") func resumptionsAfterFork() {
+    @Test("After a fork the loop is notified of resumptions again") func resumptionsAfterFork() {
         var lane = DelegateEventQueue()
         _ = lane.promise()
         let before = lane.addResumption(.call {})

@@ -51,7 +51,7 @@ import URLLoading
     }
 
     // T-5, T-10
-    @Test("each reader is told of suspending and of the cancellation") func stateChanges() async throws {
+    @Test("each reader gets suspensions and the cancellation") func stateChanges() async throws {
         let server = try ScriptedServer.answering(CannedResponse.text("x").held(until: Signal("never")))
         defer { server.stop() }
         let session = URLSession(configuration: .ephemeral)

@@ -71,7 +71,7 @@ import URLLoading
     }
 
     // T-14, T-15, T-16
-    @Test("counters of a body each way") func countersOfABodyEachWay() async throws {
+    @Test("counters of a body in each direction") func countersOfABodyInEachDirection() async throws {
         let server = try ScriptedServer.answering { request in
             request.path == "/chunked" ? .chunked(["hello", " world"]) : .text("hello world")
         }

@@ -111,7 +111,7 @@ import URLLoading
     }
 
     // CONN-15, CONN-17: sending is activity too
-    @Test("a body that is taken slowly keeps the task alive") func aBodyThatIsTakenSlowlyKeepsTheTaskAlive()
+    @Test("a body that is read slowly does not time out") func aBodyThatIsReadSlowly()
         async throws
     {
         var options = ScriptedServer.Options()

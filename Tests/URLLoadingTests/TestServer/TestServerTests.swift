@@ -146,7 +146,7 @@ import URLLoadingTesting
         #expect(server.requests.map(\.connection) == [0, 0, 1])
     }
 
-    @Test("bodies in chunks, both ways; responses without a body") func chunks() async throws {
+    @Test("bodies in chunks in both directions; responses without a body") func chunks() async throws {
         defer { end() }
         let content = Data((0..<100_000).map { UInt8(truncatingIfNeeded: $0) })
         server.handler = { request in

@@ -51,7 +51,7 @@ import URLLoading
     }
 
     // TLS-7, R-22, RFC 6797 §8.3: the upgrade and how it shows
-    @Test("a host that has asked for it is spoken to securely") func aHostThatHasAskedForIt() async throws {
+    @Test("a host with HSTS is loaded over https") func aHostWithHSTS() async throws {
         let server = try server()
         defer { server.stop() }
         let delegate = RecordingDelegate()

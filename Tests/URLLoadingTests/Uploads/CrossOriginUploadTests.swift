@@ -95,16 +95,16 @@ import URLLoading
             }
             failure = try await run.calls(delegate) { $0.uploadTask(with: $1, from: Data(count: 100)) }.failure
         }
-        let told = stranger.requests.map { request in
+        let requests = stranger.requests.map { request in
             [request.method] + Self.fields.keys.sorted().map { request[$0] ?? "-" }
         }
         switch verdict {
         case .agrees, .agreesInPart:
             #expect(failure == nil)
-            #expect(told == [["HEAD", "-", "-", "-", verdict == .agrees ? "1" : "-"]])
+            #expect(requests == [["HEAD", "-", "-", "-", verdict == .agrees ? "1" : "-"]])
         case .refuses, .isNotAsked:
             #expect(failure == .networkConnectionLost)
-            #expect(told == [])
+            #expect(requests == [])
         }
         #expect(proposals.events.map(\.url) == (verdict == .isNotAsked ? [] : [place]))
         let shown = proposals.events.map { $0.allHTTPHeaderFields?.keys.sorted().filter { Self.fields[$0] != nil } }

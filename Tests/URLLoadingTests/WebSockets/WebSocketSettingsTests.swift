@@ -204,7 +204,7 @@ import URLLoading
     }
 
     // WS-6: memory is bounded for messages of each size, also those without any octets
-    @Test("messages that nobody receives", arguments: [0, 1, 100, 5_000]) func unread(size: Int) async throws {
+    @Test("messages without a receiver", arguments: [0, 1, 100, 5_000]) func unread(size: Int) async throws {
         let (count, chunk) = (5_000, 1_000)
         let frame = WebSocketFrame(WebSocketFrame.binary, .pattern(count: size)).octets
         let frames = Array(repeatElement(frame, count: chunk).joined())

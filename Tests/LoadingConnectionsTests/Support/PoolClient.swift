@@ -7,9 +7,9 @@ import TestSupport
 
 @testable import LoadingConnections
 
-/// A pool on a loop, and what its customers have heard, in order.
+/// A pool on a loop, and what its clients have heard, in order.
 final class PoolOnLoop: @unchecked Sendable {
-    // Sendable because pool and customers are touched on the loop only.
+    // Sendable because pool and clients are touched on the loop only.
 
     let loop: EventLoop
     let origin: ConnectionKey
@@ -33,22 +33,22 @@ final class PoolOnLoop: @unchecked Sendable {
         await loop.run { body(self.pool) }
     }
 
-    /// A customer who has asked, and puts back each connection that he does not `keep`.
+    /// A client who has asked, and puts back each connection that he does not `keep`.
     ///
     /// - Parameter host: Another host than the pool's, on the same port.
-    func customer(
+    func client(
         _ name: String, of host: String? = nil, priority: Float = 0.5, acceptsReused: Bool = true,
         isRepeatable: Bool = true, assumesHTTP3: Bool = false, keeps: Bool = false, sends method: String? = nil,
         body: Int = 0, pauses: Bool = false
-    ) async -> Customer {
+    ) async -> PoolClient {
         await loop.run {
-            let customer = Customer(name, of: self, keeps: keeps, sends: method, body: body)
-            customer.pauses = pauses
-            customer.host = host
-            customer.ask(
+            let client = PoolClient(name, of: self, keeps: keeps, sends: method, body: body)
+            client.pauses = pauses
+            client.host = host
+            client.ask(
                 priority: priority, acceptsReused: acceptsReused, isRepeatable: isRepeatable, assumesHTTP3: assumesHTTP3
             )
-            return customer
+            return client
         }
     }
 
@@ -56,7 +56,7 @@ final class PoolOnLoop: @unchecked Sendable {
 }
 
 /// A user of a connection of a pool, which notes what it gets. Confined to the pool's loop.
-final class Customer: ConnectionRequestDelegate, ExchangeObserver, @unchecked Sendable {
+final class PoolClient: ConnectionRequestDelegate, ExchangeObserver, @unchecked Sendable {
     // Sendable because what is mutable is touched on the loop only.
 
     private let name: String

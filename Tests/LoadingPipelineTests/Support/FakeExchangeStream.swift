@@ -3,7 +3,7 @@ import LoadingEvents
 import LoadingTransport
 
 /// A connection, or a place on one, that carries what a test has it carry. Confined to the load's loop.
-final class FakeCarrier: HTTPExchangeStream {
+final class FakeExchangeStream: HTTPExchangeStream {
     private let name: String
     let isTrusted = true
     let isShared: Bool

@@ -3,7 +3,7 @@ import LoadingTransport
 import TestSupport
 
 /// The names that a resolver under test knows, and how long it takes to answer.
-final class NameBook: Sendable {
+final class HostTable: Sendable {
     /// Each question, when it was begun.
     let asked = EventRecorder<AddressQuery>()
     private let answers: Watched<[AddressQuery: AddressAnswer]>

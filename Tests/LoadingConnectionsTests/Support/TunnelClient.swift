@@ -8,7 +8,7 @@ import TestSupport
 
 /// Opens a tunnel with an extended CONNECT, sends what it is told to, and notes what it gets. Confined to the pool's
 /// loop.
-final class TunnelUser: ExchangeObserver, RequestBodySource, @unchecked Sendable {
+final class TunnelClient: ExchangeObserver, RequestBodySource, @unchecked Sendable {
     // Sendable because what is mutable is touched on the loop only.
 
     let recorded = EventRecorder<String>()
@@ -40,9 +40,9 @@ final class TunnelUser: ExchangeObserver, RequestBodySource, @unchecked Sendable
     static func open(
         _ path: String = "/", of connectionPool: PoolOnLoop, on stream: (any HTTPExchangeStream)? = nil,
         pauses: Bool = false, sending text: String? = nil
-    ) -> TunnelUser? {
+    ) -> TunnelClient? {
         guard let stream = stream ?? connectionPool.pool.takeTunnelStream(to: connectionPool.origin) else { return nil }
-        let user = TunnelUser(stream, of: connectionPool, pauses: pauses)
+        let user = TunnelClient(stream, of: connectionPool, pauses: pauses)
         if let text { user.send(Data(text.utf8)) }
         stream.start(
             ExchangeRequest(
@@ -53,7 +53,7 @@ final class TunnelUser: ExchangeObserver, RequestBodySource, @unchecked Sendable
         return user
     }
 
-    func onLoop<Result: Sendable>(_ body: @escaping @Sendable (TunnelUser) -> Result) async -> Result {
+    func onLoop<Result: Sendable>(_ body: @escaping @Sendable (TunnelClient) -> Result) async -> Result {
         await connectionPool.loop.run { body(self) }
     }
 
