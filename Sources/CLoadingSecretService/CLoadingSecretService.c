@@ -240,7 +240,7 @@ struct cls_keyring {
     void *service;
     unsigned subscriptions[3];
     // The time limit for an answer, in milliseconds.
-    unsigned patience;
+    unsigned timeout;
     bool has_news;
 };
 
@@ -342,7 +342,7 @@ typedef struct {
     pthread_mutex_t mutex;
     pthread_cond_t changed;
     void *cancellable;
-    unsigned patience;
+    unsigned timeout;
     bool is_done;
     bool is_late;
 } watch;
@@ -351,8 +351,8 @@ static void *keep_watch(void *data) {
     watch *watch = data;
     struct timespec end;
     clock_gettime(CLOCK_MONOTONIC, &end);
-    end.tv_sec += watch->patience / 1000;
-    end.tv_nsec += watch->patience % 1000 * 1000000L;
+    end.tv_sec += watch->timeout / 1000;
+    end.tv_nsec += watch->timeout % 1000 * 1000000L;
     if (end.tv_nsec >= 1000000000L) {
         end.tv_sec++;
         end.tv_nsec -= 1000000000L;
@@ -371,7 +371,7 @@ static cls_outcome connect_to(const char *address, cls_keyring *keyring) {
     watch watch = {
         .mutex = PTHREAD_MUTEX_INITIALIZER,
         .cancellable = library.cancellable_new(),
-        .patience = keyring->patience,
+        .timeout = keyring->timeout,
     };
     pthread_condattr_t attributes;
     pthread_condattr_init(&attributes);
@@ -420,7 +420,7 @@ static cls_outcome open_session(cls_keyring *keyring) {
         library.own_service_type, PRIORITY_DEFAULT, operation->cancellable, on_done, operation, "g-connection",
         keyring->connection, "g-name", service, "g-object-path", "/org/freedesktop/secrets", "g-interface-name",
         interfaces[1], "flags", SERVICE_OPEN_SESSION, NULL);
-    bool is_in_time = await(keyring, operation, keyring->patience);
+    bool is_in_time = await(keyring, operation, keyring->timeout);
     failure *failure = NULL;
     if (operation->is_done) {
         void *source = library.result_source(operation->result);
@@ -433,13 +433,13 @@ static cls_outcome open_session(cls_keyring *keyring) {
     return keyring->service == NULL && result == CLS_DONE ? CLS_FAILED : result;
 }
 
-cls_outcome cls_open(const char *address, unsigned patience, cls_keyring **keyring) {
+cls_outcome cls_open(const char *address, unsigned timeout, cls_keyring **keyring) {
     pthread_once(&loading, load);
     *keyring = NULL;
     if (!library.is_loaded) return CLS_ABSENT;
     cls_keyring *new = calloc(1, sizeof *new);
     if (new == NULL) return CLS_FAILED;
-    new->patience = patience;
+    new->timeout = timeout;
     // GIO ignores SIGPIPE for the whole process with its first socket. The program's own action is restored.
     struct sigaction pipe;
     bool is_known = sigaction(SIGPIPE, NULL, &pipe) == 0;
@@ -530,7 +530,7 @@ cls_outcome cls_find(cls_keyring *keyring, const char *const *attributes, cls_it
     void *wanted = table(attributes);
     library.search(
         keyring->service, NULL, wanted, SEARCH_ALL | SEARCH_LOAD_SECRETS, operation->cancellable, on_done, operation);
-    bool is_in_time = await(keyring, operation, keyring->patience);
+    bool is_in_time = await(keyring, operation, keyring->timeout);
     failure *failure = NULL;
     list *found = NULL;
     if (operation->is_done) found = library.search_finish(keyring->service, operation->result, &failure);
@@ -588,7 +588,7 @@ cls_outcome cls_is_open(cls_keyring *keyring) {
     operation *operation = begin(keyring);
     if (operation == NULL) return CLS_FAILED;
     library.collection(keyring->service, "default", 0, operation->cancellable, on_done, operation);
-    bool is_in_time = await(keyring, operation, keyring->patience);
+    bool is_in_time = await(keyring, operation, keyring->timeout);
     failure *failure = NULL;
     void *collection = NULL;
     if (operation->is_done) collection = library.collection_finish(operation->result, &failure);
@@ -609,7 +609,7 @@ cls_outcome cls_store(
     library.store(
         keyring->service, NULL, wanted, "default", label, value, operation->cancellable, on_done, operation);
     library.value_unref(value);
-    bool is_in_time = await(keyring, operation, may_ask ? PROMPT_TIMEOUT : keyring->patience);
+    bool is_in_time = await(keyring, operation, may_ask ? PROMPT_TIMEOUT : keyring->timeout);
     failure *failure = NULL;
     int is_stored = 0;
     if (operation->is_done) is_stored = library.store_finish(keyring->service, operation->result, &failure);
@@ -627,7 +627,7 @@ cls_outcome cls_delete(cls_keyring *keyring, const cls_items *items, size_t inde
     if (operation == NULL) return CLS_FAILED;
     void *item = items->parts[index].item;
     library.item_delete(item, operation->cancellable, on_done, operation);
-    bool is_in_time = await(keyring, operation, keyring->patience);
+    bool is_in_time = await(keyring, operation, keyring->timeout);
     failure *failure = NULL;
     int is_deleted = 0;
     if (operation->is_done) is_deleted = library.item_delete_finish(item, operation->result, &failure);

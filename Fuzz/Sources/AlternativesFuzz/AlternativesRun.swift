@@ -36,8 +36,8 @@ struct AlternativesRun {
     mutating func finish() {
         for record in services.all(at: now) {
             precondition(copy[record.origin]?.entries.filter { $0.expires > now } == record.entries, "something else")
-            let told = services.services(of: record.origin, at: now)
-            precondition(told == record.entries.map(\.service), "told something else")
+            let found = services.services(of: record.origin, at: now)
+            precondition(found == record.entries.map(\.service), "told something else")
         }
         now = .max
         precondition(Set(services.removeExpired(at: now)) == Set(copy.keys), "not all were told")

@@ -21,7 +21,7 @@ final class HTTP3Run: HTTP3SessionObserver {
 
     /// What was told of each stream, and of the connection as such. The order of what comes together on several depends
     /// on the cuts: sections that wait for the table are told one by one, or when all of a piece is there.
-    private var told: [Int64: UInt64] = [:]
+    private var reported: [Int64: UInt64] = [:]
     private var random: UInt64
     private let isRestless: Bool
     private var session: HTTP3Session?
@@ -77,17 +77,17 @@ final class HTTP3Run: HTTP3SessionObserver {
 
     private func feed(_ bytes: UnsafeRawBufferPointer, cutting: Cutting) -> Bool {
         var input = bytes
-        var before = told
+        var before = reported
         do throws(HTTP3Error) {
             while let next = HTTP3Piece(&input) {
-                before = told
+                before = reported
                 piece += 1
                 try feed(next, cutting: cutting)
             }
             return false
         } catch {
             // What of a piece is told before its breach depends on the cuts.
-            told = before
+            reported = before
             breakingConnection = piece
             // The same breach may be met with another text.
             if case .violation(let code, _, _) = error {
@@ -339,9 +339,9 @@ final class HTTP3Run: HTTP3SessionObserver {
         return other.breakingStreams.contains(broken)
     }
 
-    private var digest: UInt64 { told.reduce(0) { $0 &+ Self.mixed(UInt64(bitPattern: $1.key), $1.value) } }
+    private var digest: UInt64 { reported.reduce(0) { $0 &+ Self.mixed(UInt64(bitPattern: $1.key), $1.value) } }
 
-    private func mix(_ value: UInt64, of stream: Int64) { told[stream] = Self.mixed(told[stream] ?? 0, value) }
+    private func mix(_ value: UInt64, of stream: Int64) { reported[stream] = Self.mixed(reported[stream] ?? 0, value) }
 
     private static func mixed(_ digest: UInt64, _ value: UInt64) -> UInt64 {
         let product = (digest ^ value) &* 0x9E37_79B9_7F4A_7C15

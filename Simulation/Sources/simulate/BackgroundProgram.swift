@@ -13,7 +13,7 @@ final class BackgroundProgram: NSObject, URLSessionDownloadDelegate, @unchecked 
     private let start = simulation_now()
     private var made: Set<Int> = []
     /// In any life, and in this one.
-    private var told: Set<Int> = [], toldNow: Set<Int> = []
+    private var reported: Set<Int> = [], reportedNow: Set<Int> = []
     /// Had ended before this life, as it is known, and the program was not told yet.
     private var waiting: Set<Int> = []
     /// Those whose file was told in this life.
@@ -85,8 +85,8 @@ final class BackgroundProgram: NSObject, URLSessionDownloadDelegate, @unchecked 
             let number = item.number
             let isLost = (times(.lost, number).last ?? -1) > (times(.resumed, number).last ?? -1)
             let wasResumed = !times(.resumed, number).isEmpty && !isLost
-            if wasResumed || !times(.telling, number).isEmpty { made.insert(number) }
-            if !times(.told, number).isEmpty { told.insert(number) }
+            if wasResumed || !times(.reporting, number).isEmpty { made.insert(number) }
+            if !times(.reported, number).isEmpty { reported.insert(number) }
         }
         // All transfers that could go on had ended.
         let hasServiceEnded = before.last { Self.ofService.contains($0.event) }?.event == .serviceIsDone
@@ -96,7 +96,7 @@ final class BackgroundProgram: NSObject, URLSessionDownloadDelegate, @unchecked 
             Law.require(!times(.making, number).isEmpty, "a task that is found was made: \(number)")
             lock.withLock {
                 made.insert(number)
-                guard task.state == .completed, hasServiceEnded, !toldNow.contains(number) else { return }
+                guard task.state == .completed, hasServiceEnded, !reportedNow.contains(number) else { return }
                 waiting.insert(number)
                 Law.require(!plan.isLaunched, "a program is launched for the end of task \(number)")
             }
@@ -158,14 +158,14 @@ final class BackgroundProgram: NSObject, URLSessionDownloadDelegate, @unchecked 
     private func waitForEnds(in session: URLSession) {
         var missing: [Int: Int] = [:], pause: UInt32 = 10
         while true {
-            let open = lock.withLock { plan.items.filter { !told.contains($0.number) } }
+            let open = lock.withLock { plan.items.filter { !reported.contains($0.number) } }
             if open.isEmpty { return }
             let end = Date(timeIntervalSinceNow: Double(pause))
-            lock.withLock { while open.contains(where: { !told.contains($0.number) }), lock.wait(until: end) {} }
+            lock.withLock { while open.contains(where: { !reported.contains($0.number) }), lock.wait(until: end) {} }
             pause = min(2 * pause, 3600)
             let found = Set(tasks(of: session).map { number($0) })
             for item in open where !found.contains(item.number) {
-                guard !lock.withLock({ told.contains(item.number) }) else { continue }
+                guard !lock.withLock({ reported.contains(item.number) }) else { continue }
                 missing[item.number, default: 0] += 1
                 guard missing[item.number] == 3 else { continue }
                 let resumed = times(.resumed, item.number).last ?? start
@@ -207,7 +207,7 @@ final class BackgroundProgram: NSObject, URLSessionDownloadDelegate, @unchecked 
     func urlSession(_ session: URLSession, downloadTask: URLSessionDownloadTask, didFinishDownloadingTo location: URL) {
         let item = item(downloadTask), number = item.number, data = SimulatedDisk.content(of: location)
         lock.withLock {
-            let isFirst = files.insert(number).inserted && !toldNow.contains(number)
+            let isFirst = files.insert(number).inserted && !reportedNow.contains(number)
             Law.require(isFirst, "a file comes once, before the end: \(number)")
         }
         check(item, downloadTask, data)
@@ -235,15 +235,15 @@ final class BackgroundProgram: NSObject, URLSessionDownloadDelegate, @unchecked 
     func urlSession(_ session: URLSession, task: URLSessionTask, didCompleteWithError error: (any Error)?) {
         let item = item(task), number = item.number
         Law.require(!times(.making, number).isEmpty || wasMade(number), "a task that ends was made: \(number)")
-        for time in times(.telling, number) { checkRepetition(number, after: time) }
-        let isNew = lock.withLock { toldNow.insert(number).inserted }
+        for time in times(.reporting, number) { checkRepetition(number, after: time) }
+        let isNew = lock.withLock { reportedNow.insert(number).inserted }
         Law.require(isNew, "the end of task \(number) is told once in a life of the program")
-        BackgroundRecords.note(.telling, number)
+        BackgroundRecords.note(.reporting, number)
         check(item, task, error)
-        BackgroundRecords.note(.told, number)
-        plan.strike(after: .told, number, life: lives)
+        BackgroundRecords.note(.reported, number)
+        plan.strike(after: .reported, number, life: lives)
         lock.withLock {
-            told.insert(number)
+            reported.insert(number)
             lock.broadcast()
         }
     }
@@ -251,7 +251,7 @@ final class BackgroundProgram: NSObject, URLSessionDownloadDelegate, @unchecked 
     /// Of an end that an earlier life was told: only if it was killed in the callback, or just after it, or if the
     /// power failed soon.
     private func checkRepetition(_ number: Int, after time: simulation_time) {
-        let returned = times(.told, number).first { $0 >= time }
+        let returned = times(.reported, number).first { $0 >= time }
         guard let returned, let end = end(ofLifeAt: time) else { return }
         let isSoon = end < returned + plan.timeToAcknowledge
         Law.require(
@@ -261,7 +261,7 @@ final class BackgroundProgram: NSObject, URLSessionDownloadDelegate, @unchecked 
 
     /// Whether a task without faults has had time for its end: a service, with a program that answers its challenges.
     private func hadTime(_ item: BackgroundPlan.Item, since made: simulation_time) -> Bool {
-        let now = BackgroundRecords.Record(event: .telling, number: item.number, time: simulation_now())
+        let now = BackgroundRecords.Record(event: .reporting, number: item.number, time: simulation_now())
         return BackgroundRecords.haveRun(
             for: 900 * second, since: made + (item.delay ?? 0), in: BackgroundRecords.all + [now])
     }
@@ -323,7 +323,7 @@ final class BackgroundProgram: NSObject, URLSessionDownloadDelegate, @unchecked 
     func urlSessionDidFinishEvents(forBackgroundURLSession session: URLSession) {
         simulation_note("all events were told")
         lock.withLock {
-            let left = waiting.subtracting(toldNow)
+            let left = waiting.subtracting(reportedNow)
             Law.require(left.isEmpty, "the end of the events is told after them: \(left.sorted())")
             Law.require(!isReplayed, "the end of the events is told once")
             isReplayed = true

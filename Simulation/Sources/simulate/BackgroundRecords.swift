@@ -14,8 +14,8 @@ enum BackgroundRecords {
         case cancelling
         /// A file, to a callback that has returned.
         case handedOver
-        /// The end is being told, and the callback has returned.
-        case telling, told
+        /// The end is being reported, and the callback has returned.
+        case reporting, reported
         /// An end without an error.
         case succeeded
         /// The task is gone, because the power failed soon after it was made.

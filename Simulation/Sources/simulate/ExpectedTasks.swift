@@ -194,12 +194,12 @@ final class ExpectedTasks: NSObject, URLSessionDataDelegate, URLSessionDownloadD
                 record.mayFail && status != 206
                 && (response as? HTTPURLResponse)?.value(forHTTPHeaderField: "X-Until-Close") != nil
             // A redirect may lead to what is cached.
-            let told = (response as? HTTPURLResponse)?.value(forHTTPHeaderField: "X-Content").flatMap { Int($0) }
+            let announced = (response as? HTTPURLResponse)?.value(forHTTPHeaderField: "X-Content").flatMap { Int($0) }
             switch record.expectation {
             case .content(let resource, let size), .cached(let resource, let size):
                 let count = record.data.count
                 Law.require(count == size || mayBeCut && count < size, "task \(number) has \(size) octets: \(count)")
-                let content = told ?? resource
+                let content = announced ?? resource
                 Law.require(
                     Content.isVersion(content, of: resource) && Content.isRight(content, record.data),
                     "the octets of task \(number) are right")
@@ -366,9 +366,9 @@ final class ExpectedTasks: NSObject, URLSessionDataDelegate, URLSessionDownloadD
             record.hasClosed = true
             guard case .webSocket(let exchange) = record.expectation, !exchange.clientCloses, !record.wasCancelled
             else { return }
-            let told = "\(closeCode.rawValue) \(String(decoding: reason ?? Data(), as: UTF8.self))"
+            let announced = "\(closeCode.rawValue) \(String(decoding: reason ?? Data(), as: UTF8.self))"
             let sent = "\(WebSocketEndpoint.code(number)) \(WebSocketEndpoint.reason(number))"
-            Law.require(told == sent, "WebSocket \(number) closes as the server has: \(told)")
+            Law.require(announced == sent, "WebSocket \(number) closes as the server has: \(announced)")
         }
     }
 

@@ -35,8 +35,8 @@ typedef struct {
 } cls_item;
 
 // Connects to the service on the bus of that address, which may start the service. A keyring and its items must be used by
-// one thread at a time. `patience` is the time limit for an answer in milliseconds; a prompt has 60 s.
-cls_outcome cls_open(const char *address, unsigned patience, cls_keyring **keyring);
+// one thread at a time. `timeout` is the time limit for an answer in milliseconds; a prompt has 60 s.
+cls_outcome cls_open(const char *address, unsigned timeout, cls_keyring **keyring);
 void cls_close(cls_keyring *keyring);
 
 // Finds the items with all these attributes: alternating names and values, terminated by NULL.

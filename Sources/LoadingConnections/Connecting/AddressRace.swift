@@ -273,27 +273,27 @@ extension AddressRace<ByteStream> {
         self.init(
             to: key, on: loop, resolver: resolver, awaitsServices: awaitsServices, avoiding: avoided,
             destinations: destinations, close: { $0.close() },
-            beginLocally: { path, told throws(POSIXFailure) in
-                try ByteStream.connect(toPath: path, on: loop, owner: ConnectingStream(told))
+            beginLocally: { path, connected throws(POSIXFailure) in
+                try ByteStream.connect(toPath: path, on: loop, owner: ConnectingStream(connected))
             },
-            begin: { address, told throws(POSIXFailure) in
+            begin: { address, connected throws(POSIXFailure) in
                 try ByteStream.connect(
-                    to: address, treatedAs: key.service, on: loop, owner: ConnectingStream(told))
+                    to: address, treatedAs: key.service, on: loop, owner: ConnectingStream(connected))
             })
     }
 }
 
 /// Owns a stream while it connects.
 private final class ConnectingStream: ByteStreamOwner {
-    private let told: (LoadError?) -> Void
+    private let connected: (LoadError?) -> Void
 
-    init(_ told: @escaping (LoadError?) -> Void) { self.told = told }
+    init(_ connected: @escaping (LoadError?) -> Void) { self.connected = connected }
 
     func streamBecameReady(_ stream: ByteStream) {
         switch stream.finishConnecting() {
         case nil: break
-        case .success: told(nil)
-        case .failure(let failure): told(.connectionAttemptFailed(failure.code))
+        case .success: connected(nil)
+        case .failure(let failure): connected(.connectionAttemptFailed(failure.code))
         }
     }
 }

@@ -155,9 +155,9 @@ final class ConnectionAttempt: ConnectionChallengeDelegate {
     /// Called before the addresses are resolved, so that cached answers arrive in that order.
     private func askForServices() {
         guard pool.mayFindHTTP3(of: primaryOrigin.key) else { return }
-        let told = LoopBox({ [weak self] (answer: HTTPSRecordAnswer) -> Void in self?.learned(answer) })
+        let report = LoopBox({ [weak self] (answer: HTTPSRecordAnswer) -> Void in self?.learned(answer) })
         let question = HTTPSRecordQuery(primaryOrigin.key.host, port: primaryOrigin.key.port)
-        servicesTicket = pool.resolver.findServices(question, on: pool.loop) { answer, _ in told.value(answer) }
+        servicesTicket = pool.resolver.findServices(question, on: pool.loop) { answer, _ in report.value(answer) }
     }
 
     private func learned(_ answer: HTTPSRecordAnswer) {

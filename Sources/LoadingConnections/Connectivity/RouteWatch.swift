@@ -100,12 +100,12 @@ package final class RouteWatch: ReadinessHandler, LoopTimerTarget, @unchecked Se
     }
 
     package func timerFired(_ timer: LoopTimer) {
-        let told = lock.withLock {
+        let notified = lock.withLock {
             isTelling = false
             defer { waiting = [:] }
             return waiting.sorted { $0.key < $1.key }
         }
-        for (_, waiting) in told { waiting.loop.post { [wait = waiting.wait] in wait.value.tell() } }
+        for (_, waiting) in notified { waiting.loop.post { [wait = waiting.wait] in wait.value.tell() } }
     }
 
     /// The number of waits for a change.

@@ -36,7 +36,7 @@ struct HTTPSRecordLookup {
             case .success(let success): answer = success
             case .failure(let failure): return .failure(failure)
             }
-            if let told = answer.lifetime { lifetime = min(lifetime ?? told, told) }
+            if let lifetimeOfAnswer = answer.lifetime { lifetime = min(lifetime ?? lifetimeOfAnswer, lifetimeOfAnswer) }
             switch answer.content {
             case .none: return .success(HTTPSRecordSet([], lifetime: lifetime))
             case .services(let records):

@@ -73,13 +73,13 @@ final class HTTP3Connector {
         let race = AddressRace<HTTP3Connection>(
             to: place, on: pool.loop, resolver: pool.resolver, destinations: pool.destinations, close: { $0.close() }
         ) {
-            [primaryOrigin, pool, service, weak self] (address, told) throws(POSIXFailure) in
+            [primaryOrigin, pool, service, weak self] (address, connected) throws(POSIXFailure) in
             self?.recordStart()
             let peer = ConnectionSecurity.QUICPeer(key: primaryOrigin.key, place: place.place)
             let session = pool.security.takeSession(for: peer)
             return try HTTP3Connection(
                 to: address, of: service, as: peer, knownBy: self?.identity, resuming: session,
-                early: self?.earlyRequest(in: session), primaryOrigin: primaryOrigin, pool: pool, opened: told)
+                early: self?.earlyRequest(in: session), primaryOrigin: primaryOrigin, pool: pool, opened: connected)
         }
         self.race = race
         race.start(record: { [weak self] in self?.record($0) }) { [weak self] in self?.raceEnded($0) }

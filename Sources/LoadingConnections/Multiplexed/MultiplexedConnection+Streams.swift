@@ -36,8 +36,8 @@ extension MultiplexedConnection {
         guard let closed = streams.removeValue(forKey: stream) else { return }
         becameFree()
         guard let failure else { return closed.closed() }
-        let (told, loss) = reported(failure)
-        closed.fail(told, loss: loss)
+        let (closedFailure, loss) = reported(failure)
+        closed.fail(closedFailure, loss: loss)
     }
 
     func fill(_ buffer: UnsafeMutableRawBufferPointer, withBodyOf stream: Int64) -> HTTPStreamBodyRead {

@@ -103,10 +103,10 @@ final class ConnectionTaskDelegate: NSObject, URLSessionDataDelegate, @unchecked
         }
     }
 
-    private func take(_ told: SentBody) -> (count: Int64, total: Int64) {
+    private func take(_ report: SentBody) -> (count: Int64, total: Int64) {
         lock.withLock {
-            if sent === told { sent = nil }
-            return (told.count, told.total)
+            if sent === report { sent = nil }
+            return (report.count, report.total)
         }
     }
 

@@ -23,13 +23,13 @@ final class FirstReading: @unchecked Sendable {
     /// Ends the read: calls all waiters in order, and only then counts as done.
     func end() {
         while true {
-            let told = lock.withLock {
+            let waiting = lock.withLock {
                 if awaiting.isEmpty { isOver.store(true, ordering: .releasing) }
                 defer { awaiting = [] }
                 return awaiting
             }
-            if told.isEmpty { return }
-            for body in told { body() }
+            if waiting.isEmpty { return }
+            for body in waiting { body() }
         }
     }
 }

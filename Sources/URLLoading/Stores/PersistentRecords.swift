@@ -117,7 +117,7 @@ final class PersistentRecords<Memory: RecordMemory>: FlushedStore, @unchecked Se
 
     /// Calls at once, or on the store's thread after the first read.
     func whenLoaded(_ body: @escaping @Sendable () -> Void) {
-        if isLoaded || !isReadingNeeded(told: body) { body() }
+        if isLoaded || !isReadingNeeded(done: body) { body() }
     }
 
     /// Nil if the store cannot be accessed without blocking on the disk.
@@ -162,11 +162,11 @@ final class PersistentRecords<Memory: RecordMemory>: FlushedStore, @unchecked Se
     }
 
     /// Calls `done` when all changes so far have been written or writing has failed; at once if there are none.
-    func flush(_ told: @escaping @Sendable () -> Void) {
-        guard let file, lock.withLock({ isFileUsed }) else { return told() }
+    func flush(_ done: @escaping @Sendable () -> Void) {
+        guard let file, lock.withLock({ isFileUsed }) else { return done() }
         file.thread.perform { [self] recordStore in
             write(to: recordStore)
-            told()
+            done()
         }
     }
 
@@ -174,13 +174,13 @@ final class PersistentRecords<Memory: RecordMemory>: FlushedStore, @unchecked Se
 
     private func waitUntilLoaded() {
         if isLoaded { return }
-        guard let file, isReadingNeeded(told: nil) else { return }
+        guard let file, isReadingNeeded(done: nil) else { return }
         // The thread that requested the read may not have enqueued it yet.
         file.thread.wait { [self] recordStore in read(recordStore) }
     }
 
     /// Starts reading the file if necessary. False if it was read, or if there is none.
-    private func isReadingNeeded(told: (@Sendable () -> Void)?) -> Bool {
+    private func isReadingNeeded(done: (@Sendable () -> Void)?) -> Bool {
         guard let file else { return false }
         // Checked once only.
         let (isToDo, isExpected) = lock.withLock { (reading == .toDo, isFileExpected) }
@@ -197,7 +197,7 @@ final class PersistentRecords<Memory: RecordMemory>: FlushedStore, @unchecked Se
                 isFileUsed = true
                 mustStart = true
             }
-            return told.map { firstReading.add($0) } ?? true
+            return done.map { firstReading.add($0) } ?? true
         }
         if mustStart { file.thread.perform { [self] recordStore in read(recordStore) } }
         return isNeeded

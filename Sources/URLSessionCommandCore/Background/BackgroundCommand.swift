@@ -9,7 +9,7 @@ struct BackgroundCommand {
     private let terminal: Terminal
 
     /// How long the service may take for a reply. Seconds. It may have to read its journal first.
-    private static let patience = 20.0
+    private static let timeout = 20.0
 
     init(_ request: CommandLineRequest, _ options: BackgroundOptions, terminal: Terminal) {
         self.request = request
@@ -56,7 +56,7 @@ struct BackgroundCommand {
         service.send([.list])
         var transfers: [ListedTransfer] = []
         while true {
-            for notice in try notices(of: service, within: Self.patience) {
+            for notice in try notices(of: service, within: Self.timeout) {
                 switch notice {
                 case .transfers(let some): transfers += some
                 case .listed: return try body(transfers, service)
@@ -154,7 +154,7 @@ struct BackgroundCommand {
             var left = Set(found.map(\.reference))
             var code = ExitCode.success
             while !left.isEmpty {
-                for notice in try notices(of: service, within: Self.patience) {
+                for notice in try notices(of: service, within: Self.timeout) {
                     guard case .controlled(let reference, let isDone) = notice, left.remove(reference) != nil else {
                         continue
                     }
@@ -175,7 +175,7 @@ struct BackgroundCommand {
             service.send(found.map { .describe($0.reference) })
             var left = found.count
             while left > 0 {
-                for notice in try notices(of: service, within: Self.patience) {
+                for notice in try notices(of: service, within: Self.timeout) {
                     guard case .described(_, let described) = notice else { continue }
                     left -= 1
                     // It may have been removed meanwhile.
