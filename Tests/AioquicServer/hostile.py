@@ -260,7 +260,7 @@ STREAM_FLOOD = {
     "/long-unknown": (0, OK, frame(0x21, bytes(10_000))),
     "/progress": (0, b"", head(b"104")),
     "/settings-unknown": (3, b"", frame(0x21)),
-    "/goodbyes": (3, b"", frame(7, b"\4")),
+    "/goaways": (3, b"", frame(7, b"\4")),
     "/insertions": (7, capacity(4096), insertion(b"a", b"b" * 1000)),
     "/copies": (7, capacity(4096) + insertion(b"a", b"b"), b"\0"),
     "/capacities": (7, b"", capacity(4096) + capacity(0)),

@@ -172,7 +172,7 @@ class Connection(QuicConnectionProtocol):
         if trailers:
             self.http.send_headers(stream, trailers, end_stream=True)
 
-    def say_goodbye(self):
+    def send_goaway(self):
         self._quic.close(error_code=ErrorCode.H3_NO_ERROR)
         self.transmit()
 
@@ -192,7 +192,7 @@ async def main(options):
     )
     await end.wait()
     for connection in list(server.connections):
-        connection.say_goodbye()
+        connection.send_goaway()
 
 
 parser = argparse.ArgumentParser()

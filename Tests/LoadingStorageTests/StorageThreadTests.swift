@@ -109,7 +109,7 @@ import Testing
 
     @Test("no thread is started without work") func notNeeded() {
         _ = StorageThread(named: "test-store") { () -> Store in
-            Issue.record("nobody has asked for it")
+            Issue.record("it was not requested")
             return Store()
         }
         #expect(Self.threads == 0)

@@ -70,7 +70,7 @@ struct HTTP3Attack: Sendable, CustomTestStringConvertible {
             "/blocks", "/challenges", "/answers", "/tokens", "/stops", "/resets-of-streams", "/same-data",
             "/tickets", "/long-message", "/acknowledgements", "/empty-data", "/unknown-on-request", "/long-unknown",
             "/progress",
-            "/settings-unknown", "/goodbyes", "/insertions", "/copies", "/capacities", "/bomb", "/huge-section",
+            "/settings-unknown", "/goaways", "/insertions", "/copies", "/capacities", "/bomb", "/huge-section",
             "/endless-section")
         // ngtcp2 bounds these itself.
         + violated(0x9, "/ids") + violated(0x1, "/gaps", "/handshake-gaps")

@@ -118,11 +118,11 @@ struct HTTP3ClientCertificateTests {
 
     // AUTH-31, TLS-5
     @Test("the connection fails without a certificate, or with an untrusted one", arguments: [false, true])
-    func unknown(isStranger: Bool) async throws {
+    func unknown(isUnknown: Bool) async throws {
         defer { server.stop() }
-        let stranger = isStranger ? try credential(TestIdentity.selfSigned(.client("stranger"))) : nil
-        let client = Client(stranger)
-        let code: URLError.Code = isStranger ? .clientCertificateRejected : .clientCertificateRequired
+        let unknownCredential = isUnknown ? try credential(TestIdentity.selfSigned(.client("unknown"))) : nil
+        let client = Client(unknownCredential)
+        let code: URLError.Code = isUnknown ? .clientCertificateRejected : .clientCertificateRequired
         let error = await #expect(throws: URLError.self) { try await load(by: client) }
         #expect(error?.code == code)
         #expect(client.asked.events == questions)

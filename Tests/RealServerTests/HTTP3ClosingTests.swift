@@ -41,7 +41,7 @@ import URLLoading
             }.resume()
             let end = try await ends.waitFor(count: 1)[0]
             // A request that may have been processed is not repeated if it is a POST.
-            if method == "POST", moment != .goodbye {
+            if method == "POST", moment != .goAway {
                 let wasRead = moment == .request || moment == .alert
                 #expect(wasRead ? end == "-1005" : ["POST", "-1005"].contains(end))
             } else {

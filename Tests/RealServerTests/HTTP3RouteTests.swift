@@ -270,7 +270,7 @@ struct HTTP3RouteTests {
 
     // CONN-10, CONN-12: not even a request that must not be sent twice is lost on it
     @Test(
-        "a connection in waiting whose way is lost goes another way, or is given up",
+        "an idle connection whose route is lost takes another route, or is closed",
         arguments: Change.allCases.filter { $0 != .interfaceBlinks })
     func idle(change: Change) async throws {
         let far = try RemoteNetwork()
@@ -381,7 +381,7 @@ struct HTTP3RouteTests {
     }
 
     // CONN-6, CONN-8: and the next load does not try again
-    @Test("datagrams are lost on their way, and TCP is taken") func datagramsLost() async throws {
+    @Test("datagrams are lost, and TCP is used") func datagramsLost() async throws {
         let far = try RemoteNetwork()
         try far.swallowDatagrams()
         let tls = try TrustedAuthority.server(.server(CertificateProfile.Name(RemoteNetwork.address)))
@@ -405,7 +405,7 @@ struct HTTP3RouteTests {
     // CONN-9: the other family has its turn after a quarter of a second; the second is as long as QUIC has beside
     // TCP
     @Test(
-        "datagrams of one family are lost on their way, and there is no TCP", .needsNameServer,
+        "datagrams of one family are lost, and there is no TCP", .needsNameServer,
         arguments: [Loopback.ipv6, .ipv4])
     func familyLost(_ family: Loopback) async throws {
         let far = try RemoteNetwork()
@@ -428,7 +428,7 @@ struct HTTP3RouteTests {
     }
 
     // CONN-8, CONN-9: the first handshake that is through wins, and TCP is not far
-    @Test("datagrams of the first family are lost on their way, and TCP is there", .needsNameServer)
+    @Test("datagrams of the first family are lost, and TCP is available", .needsNameServer)
     func familyLostBesideTCP() async throws {
         let far = try RemoteNetwork()
         let names = try RemoteNetwork.nameServer()

@@ -109,9 +109,9 @@ import URLLoading
         defer { server.stop() }
         setenv("NTLM_USER_FILE", server.ntlmUsers.path, 1)
         defer { unsetenv("NTLM_USER_FILE") }
-        let stranger = URLSession(configuration: .ephemeral)
-        #expect(try await status(stranger, server.url("/either/page")) == 401)
-        stranger.invalidateAndCancel()
+        let otherSession = URLSession(configuration: .ephemeral)
+        #expect(try await status(otherSession, server.url("/either/page")) == 401)
+        otherSession.invalidateAndCancel()
         try realm.getTicket()
         defer { realm.removeTicket() }
         let known = URLSession(configuration: .ephemeral)

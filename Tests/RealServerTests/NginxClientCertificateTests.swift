@@ -31,7 +31,7 @@ import URLLoading
         return URLCredential(identity: known, certificates: nil, persistence: .none)
     }
 
-    // AUTH-31, S-54, TLS-5: with the right certificate, a stranger's, and none. nginx itself answers 400 to the last
+    // AUTH-31, S-54, TLS-5: with the right certificate, an unknown one, and none. nginx itself answers 400 to the last
     // two.
     @Test("a client certificate", arguments: ["TLSv1.2", "TLSv1.3"]) func aClientCertificate(version: String)
         async throws
@@ -50,7 +50,7 @@ import URLLoading
         defer { server.stop() }
         let asked = [NSURLAuthenticationMethodServerTrust, NSURLAuthenticationMethodClientCertificate]
         for (identity, status) in [
-            (try clients.issue(.client("somebody")), 200), (try TestIdentity.selfSigned(.client("stranger")), 400),
+            (try clients.issue(.client("somebody")), 200), (try TestIdentity.selfSigned(.client("unknown")), 400),
             (nil, 400),
         ] as [(TestIdentity?, Int)] {
             let client = Client(try identity.map { try credential($0) })

@@ -160,9 +160,9 @@ private final class OwnAuthority: NSObject, URLSessionDelegate {
         let server = try ScriptedServer.answering(.text("hello"), tls: TLSServerOptions(authority: authority))
         defer { server.stop() }
         #expect(try await load(server, OwnAuthority(root: Data(authority.root.der))) == "hello")
-        let stranger = try TestCertificateAuthority()
+        let otherAuthority = try TestCertificateAuthority()
         let error = await #expect(throws: URLError.self) {
-            try await load(server, OwnAuthority(root: Data(stranger.root.der)))
+            try await load(server, OwnAuthority(root: Data(otherAuthority.root.der)))
         }
         #expect(error?.code == .cancelled)
     }

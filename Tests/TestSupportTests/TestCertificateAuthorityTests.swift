@@ -37,9 +37,9 @@ import Testing
         let selfSigned = try TestIdentity.selfSigned(.localhost)
         #expect(
             try OpenSSLCommand.verification(of: selfSigned, root: authority.root) == "self-signed certificate")
-        let stranger = try TestCertificateAuthority(.authority("Stranger")).issue(.localhost)
+        let unknownIdentity = try TestCertificateAuthority(.authority("Other")).issue(.localhost)
         #expect(
-            try OpenSSLCommand.verification(of: stranger, root: authority.root)
+            try OpenSSLCommand.verification(of: unknownIdentity, root: authority.root)
                 == "unable to get local issuer certificate")
     }
 

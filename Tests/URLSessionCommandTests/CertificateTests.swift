@@ -28,9 +28,9 @@ import URLSessionCommandCore
     @Test func authoritiesOfAFile() throws {
         let server = try ScriptedServer.answering(.text("hello"), tls: TLSServerOptions(authority: authority))
         defer { server.stop() }
-        let stranger = try TestCertificateAuthority()
-        let wrong = try folder.write(stranger.root.pem, to: "wrong.pem").path
-        let right = try folder.write(stranger.root.pem + authority.root.pem, to: "right.pem").path
+        let otherAuthority = try TestCertificateAuthority()
+        let wrong = try folder.write(otherAuthority.root.pem, to: "wrong.pem").path
+        let right = try folder.write(otherAuthority.root.pem + authority.root.pem, to: "right.pem").path
         let nothing = try folder.write("nothing", to: "nothing.pem").path
         #expect(run(server) == .serverCertificate)
         #expect(run(server, "--cacert", wrong) == .serverCertificate)

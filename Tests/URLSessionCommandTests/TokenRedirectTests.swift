@@ -90,19 +90,19 @@ import Testing
         let secure = try ScriptedServer.webSocket(
             tls: TLSServerOptions(TestIdentity.selfSigned(.localhost)), refusing: refusing, script: closing)
         defer { secure.stop() }
-        let stranger = try ScriptedServer.webSocket(refusing: refusing, script: closing)
-        defer { stranger.stop() }
+        let otherServer = try ScriptedServer.webSocket(refusing: refusing, script: closing)
+        defer { otherServer.stop() }
         let (ws, wss) = ("ws://localhost:\(clear.port)", "wss://localhost:\(secure.port)")
         targets.withValue {
             $0 = [
                 "/to/ws": ws + "/end", "/to/wss": wss + "/end", "/to/path": "/end",
                 "/to/http": "http://localhost:\(clear.port)/end", "/to/https": "https://localhost:\(secure.port)/end",
-                "/to/stranger": "ws://localhost:\(stranger.port)/end",
+                "/to/other": "ws://localhost:\(otherServer.port)/end",
             ]
         }
         let cases = [
             (wss, "/to/ws", "-"), (ws, "/to/wss", "-"), (wss, "/to/http", "-"), (ws, "/to/https", "-"),
-            (ws, "/to/stranger", "-"), (ws, "/to/ws", "Bearer t"), (wss, "/to/wss", "Bearer t"),
+            (ws, "/to/other", "-"), (ws, "/to/ws", "Bearer t"), (wss, "/to/wss", "Bearer t"),
             (wss, "/to/path", "Bearer t"),
         ]
         for (server, path, last) in cases {

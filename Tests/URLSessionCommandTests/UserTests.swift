@@ -101,9 +101,9 @@ import URLLoading
     // the delegate puts the field back for the server that it was given for
     @Test(arguments: [["--oauth2-bearer", "t"], ["-H", "Authorization: Bearer t"]])
     func tokensAfterARedirect(_ token: [String]) throws {
-        let stranger = try ScriptedServer.answering { .text($0["Authorization"] ?? "-") }
-        defer { stranger.stop() }
-        let other = stranger.url("/end").absoluteString
+        let otherServer = try ScriptedServer.answering { .text($0["Authorization"] ?? "-") }
+        defer { otherServer.stop() }
+        let other = otherServer.url("/end").absoluteString
         let server = try ScriptedServer.answering { request in
             switch request.path {
             case "/here": .redirect(to: "/end")
@@ -120,12 +120,12 @@ import URLLoading
 
     // AUTH-12: what is said is for one host
     @Test func noCredentialsAfterARedirectToAnotherServer() throws {
-        let stranger = try server(["Basic realm=\"r\""])
-        defer { stranger.stop() }
-        let server = try ScriptedServer.answering(.redirect(to: stranger.url().absoluteString))
+        let otherServer = try server(["Basic realm=\"r\""])
+        defer { otherServer.stop() }
+        let server = try ScriptedServer.answering(.redirect(to: otherServer.url().absoluteString))
         defer { server.stop() }
         #expect(try run(server.url(), "-u", "ali:open sesame").exit == .httpError)
-        #expect(stranger.requests.map { $0["Authorization"] } == [nil])
+        #expect(otherServer.requests.map { $0["Authorization"] } == [nil])
     }
 
     // AUTH-4, AUTH-12, MISC-17: whatever the switches say of HTTP's ways
@@ -144,7 +144,7 @@ import URLLoading
 
     // AUTH-12
     @Test(
-        "whom the user is made known to",
+        "which servers get the credential",
         arguments: [
             ("https://a.test/", "https", "a.test", 443, true), ("https://a.test/", "http", "a.test", 443, false),
             ("https://a.test:80/", "http", "a.test", 80, false), ("http://a.test:443/", "https", "a.test", 443, false),

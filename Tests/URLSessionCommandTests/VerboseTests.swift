@@ -112,13 +112,13 @@ import URLSessionCommandCore
         #expect(
             unknown.output.hasPrefix("urlsession: the certificate of localhost:\(harness.server.port) is not trusted (")
         )
-        let stranger = try harness.folder.write(try TestCertificateAuthority().root.pem, to: "stranger.pem").path
-        let other = try harness.run(url, "--cacert", stranger)
+        let otherRoot = try harness.folder.write(try TestCertificateAuthority().root.pem, to: "other.pem").path
+        let other = try harness.run(url, "--cacert", otherRoot)
         #expect(other.exit == .code(60))
         #expect(other.output.hasPrefix("urlsession: the certificate of localhost is not trusted by --cacert: "))
         // The certificates of a server that is refused come before the reason.
         let refusals: [(arguments: [String], reason: String)] = [
-            ([], unknown.output), (["--cacert", stranger], other.output),
+            ([], unknown.output), (["--cacert", otherRoot], other.output),
         ]
         for (arguments, reason) in refusals {
             let refused = try ChildProcess.run(CommandHarness.executable(), [url, "-v"] + arguments)

@@ -37,10 +37,10 @@ struct AlternativesRun {
         for record in services.all(at: now) {
             precondition(copy[record.origin]?.entries.filter { $0.expires > now } == record.entries, "something else")
             let found = services.services(of: record.origin, at: now)
-            precondition(found == record.entries.map(\.service), "told something else")
+            precondition(found == record.entries.map(\.service), "another list")
         }
         now = .max
-        precondition(Set(services.removeExpired(at: now)) == Set(copy.keys), "not all were told")
+        precondition(Set(services.removeExpired(at: now)) == Set(copy.keys), "not all were reported")
         precondition(services.count == 0, "something is left")
     }
 

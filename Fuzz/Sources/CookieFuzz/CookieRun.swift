@@ -34,7 +34,7 @@ struct CookieRun {
         let all = jar.all(at: now)
         precondition(all.allSatisfy { copy[$0.identity] == $0 }, "the copy holds something else")
         let removed = jar.removeAll { _ in true }
-        precondition(Set(removed) == Set(copy.keys), "not all were told")
+        precondition(Set(removed) == Set(copy.keys), "not all were reported")
         precondition(jar.isEmpty && jar.count == 0, "something is left")
     }
 
@@ -58,7 +58,7 @@ struct CookieRun {
 
     private func check(_ cookie: Cookie, of request: CookieRequest) {
         let host = request.url.host
-        precondition(CookieDomain.matches(host: host, domain: cookie.domain), "for a stranger")
+        precondition(CookieDomain.matches(host: host, domain: cookie.domain), "for another host")
         precondition(cookie.isHostOnly || cookie.domain.contains("."), "for all of a top-level domain")
         precondition(cookie.isHostOnly || cookie.domain != "github.io", "for all of a public suffix")
         precondition(request.url.scheme.isSecure || !cookie.isSecure, "secure, but everybody knows it")
@@ -82,7 +82,7 @@ struct CookieRun {
         let found = jar.cookies(for: request, at: now)
         for cookie in found {
             precondition(copy[cookie.identity] == cookie, "a cookie that was never stored")
-            precondition(CookieDomain.matches(host: request.url.host, domain: cookie.domain), "sent to a stranger")
+            precondition(CookieDomain.matches(host: request.url.host, domain: cookie.domain), "sent to another host")
             precondition(!cookie.isHostOnly || request.url.host == cookie.domain, "sent to another host")
             precondition(CookiePath.matches(request.path, cookie.path), "sent to another path")
             precondition(request.url.scheme.isSecure || !cookie.isSecure, "sent for everybody to read")

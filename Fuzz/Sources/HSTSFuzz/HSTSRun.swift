@@ -26,7 +26,7 @@ struct HSTSRun {
     mutating func finish() {
         precondition(hosts.all(at: now).allSatisfy { copy[$0.host] == $0 }, "the copy holds something else")
         now = .max
-        precondition(Set(hosts.removeExpired(at: now)) == Set(copy.keys), "not all were told")
+        precondition(Set(hosts.removeExpired(at: now)) == Set(copy.keys), "not all were reported")
         precondition(hosts.count == 0, "something is left")
     }
 

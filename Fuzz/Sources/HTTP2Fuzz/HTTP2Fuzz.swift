@@ -18,8 +18,8 @@ func testOneInput(_ start: UnsafePointer<UInt8>, _ count: Int) -> Int32 {
         HTTP2Run(bytes, choice: choice, cutting: cutting, isRestless: isRestless, seed: seed).digest
     }
     let whole = run(.nowhere, false)
-    precondition(whole == run(.anywhere, false), "a cut changes what is told")
-    if bytes.count < 256 { precondition(whole == run(.everywhere, false), "byte by byte something else is told") }
+    precondition(whole == run(.anywhere, false), "a cut changes the events")
+    if bytes.count < 256 { precondition(whole == run(.everywhere, false), "byte by byte the events differ") }
     // Output and calls back between the bytes: what is told may differ, and no promise may be broken.
     _ = run(.anywhere, true)
     return 0

@@ -155,7 +155,7 @@ final class HTTP2Run: HTTP2SessionObserver {
     }
 
     private func tell(_ stream: Int64, _ value: UInt64, from allowed: [State], to state: State? = nil) {
-        guard let before = states[stream] else { preconditionFailure("a stream that nobody began") }
+        guard let before = states[stream] else { preconditionFailure("a stream that was not begun") }
         precondition(allowed.contains(before), "\(before) before \(value)")
         if let state { states[stream] = state }
         mix(UInt64(UInt32(truncatingIfNeeded: stream)) << 32 | value)
@@ -194,7 +194,7 @@ final class HTTP2Run: HTTP2SessionObserver {
     }
 
     func closed(_ stream: Int64, with failure: HTTPStreamFailure?) {
-        guard let before = states[stream] else { preconditionFailure("a stream that nobody began") }
+        guard let before = states[stream] else { preconditionFailure("a stream that was not begun") }
         precondition(before != .closed, "two ends")
         // A stream that was reset here and had its end before is as whole as one that was not.
         precondition(failure != nil || before == .ended, "whole without an end")

@@ -19,7 +19,7 @@ func testOneInput(_ start: UnsafePointer<UInt8>, _ count: Int) -> Int32 {
         HTTP3Run(bytes, choice: choice, cutting: cutting, isRestless: isRestless, seed: seed)
     }
     let whole = run(.nowhere, false)
-    precondition(whole.saysTheSame(as: run(.everywhere, false)), "byte by byte something else is told")
+    precondition(whole.saysTheSame(as: run(.everywhere, false)), "byte by byte the events differ")
     // Output and calls back between the pieces: what is told may differ, and no promise may be broken.
     _ = run(.anywhere, true)
     return 0

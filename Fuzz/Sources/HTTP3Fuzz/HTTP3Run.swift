@@ -208,7 +208,7 @@ final class HTTP3Run: HTTP3SessionObserver {
     }
 
     private func tell(_ stream: Int64, _ value: UInt64, from allowed: [State], to state: State? = nil) {
-        guard let before = states[stream] else { preconditionFailure("a stream that nobody began") }
+        guard let before = states[stream] else { preconditionFailure("a stream that was not begun") }
         precondition(allowed.contains(before), "\(before) before \(value)")
         if let state { states[stream] = state }
         mix(value, of: stream)
@@ -248,7 +248,7 @@ final class HTTP3Run: HTTP3SessionObserver {
     }
 
     func closed(_ stream: Int64, with failure: HTTPStreamFailure?) {
-        guard let before = states[stream] else { preconditionFailure("a stream that nobody began") }
+        guard let before = states[stream] else { preconditionFailure("a stream that was not begun") }
         precondition(before != .closed, "two ends")
         // A stream that was reset here and had its end before is as whole as one that was not.
         precondition(failure != nil || before == .ended, "whole without an end")
@@ -295,7 +295,7 @@ final class HTTP3Run: HTTP3SessionObserver {
         precondition(session?.isGoingAway == true)
     }
 
-    func receivedPingAnswer() { preconditionFailure("nobody answers pings here") }
+    func receivedPingAnswer() { preconditionFailure("a PING has no answer here") }
     func received(certificates chain: [[UInt8]], cipherSuite: UInt16) {
         preconditionFailure("there is no handshake here")
     }

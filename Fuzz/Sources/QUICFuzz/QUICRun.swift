@@ -36,7 +36,7 @@ final class QUICRun: HTTP3SessionObserver {
                 }
                 try takeOutput(of: session)
             }
-            precondition(!session.isHandshakeComplete, "a handshake with nobody")
+            precondition(!session.isHandshakeComplete, "a handshake without a server")
             _ = session.close(at: now)
         } catch {
             do throws(HTTP3Error) {
@@ -73,20 +73,20 @@ final class QUICRun: HTTP3SessionObserver {
     // MARK: HTTP3SessionObserver
 
     func received(informational head: HTTPStreamResponseHead, on stream: Int64) {
-        preconditionFailure("nobody answers")
+        preconditionFailure("a response without a server")
     }
     func received(_ head: HTTPStreamResponseHead, endsStream: Bool, on stream: Int64) {
-        preconditionFailure("nobody answers")
+        preconditionFailure("a response without a server")
     }
     func received(body bytes: UnsafeRawBufferPointer, on stream: Int64) {
-        preconditionFailure("nobody answers")
+        preconditionFailure("a response without a server")
     }
-    func responseEnded(on stream: Int64) { preconditionFailure("nobody answers") }
+    func responseEnded(on stream: Int64) { preconditionFailure("a response without a server") }
     func closed(_ stream: Int64, with failure: HTTPStreamFailure?) {
-        preconditionFailure("nobody asked")
+        preconditionFailure("not requested")
     }
     func fill(_ buffer: UnsafeMutableRawBufferPointer, withBodyOf stream: Int64) -> HTTPStreamBodyRead {
-        preconditionFailure("nobody asked")
+        preconditionFailure("not requested")
     }
     func sentHead(on stream: Int64, byteCount: Int) {}
     func sentBody(on stream: Int64, byteCount: Int, frameByteCount: Int) {}
@@ -95,8 +95,8 @@ final class QUICRun: HTTP3SessionObserver {
     func peerIsGoingAway(lastStream: Int64) {}
     func receivedPingAnswer() {}
     func received(certificates chain: [[UInt8]], cipherSuite: UInt16) {
-        preconditionFailure("a handshake with nobody")
+        preconditionFailure("a handshake without a server")
     }
-    func handshakeCompleted() { preconditionFailure("a handshake with nobody") }
+    func handshakeCompleted() { preconditionFailure("a handshake without a server") }
     func received(_ resumption: HTTP3Resumption) {}
 }

@@ -439,7 +439,7 @@ static void connecting_ends(void *context) {
     struct connection *c = context;
     c->events--;
     if (c->state == connection_connects && c->file != NULL) {
-        kernel_note("connection %d: nobody answers", c->number);
+        kernel_note("connection %d: no answer", c->number);
         c->state = connection_failed;
         c->error = ETIMEDOUT;
         changed(c);

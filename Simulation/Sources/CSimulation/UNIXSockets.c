@@ -69,7 +69,7 @@ static void unix_close(struct file *file) {
             next = waiting->next;
             end_connected(waiting);
         }
-        kernel_note("%s: nobody listens any more", strrchr(s->path, '/') + 1);
+        kernel_note("%s: no listener", strrchr(s->path, '/') + 1);
     } else if (s->state == unix_connected) {
         kernel_note("a connection to a process is closed");
     }

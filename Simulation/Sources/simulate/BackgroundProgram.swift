@@ -183,7 +183,7 @@ final class BackgroundProgram: NSObject, URLSessionDownloadDelegate, @unchecked 
         let end = Date(timeIntervalSinceNow: 60)
         lock.withLock {
             while !waiting.isEmpty, !isReplayed, lock.wait(until: end) {}
-            Law.require(waiting.isEmpty || isReplayed, "the end of the events is told: \(waiting.sorted())")
+            Law.require(waiting.isEmpty || isReplayed, "the end of the events is reported: \(waiting.sorted())")
         }
     }
 
@@ -192,7 +192,7 @@ final class BackgroundProgram: NSObject, URLSessionDownloadDelegate, @unchecked 
     private func item(_ task: URLSessionTask) -> BackgroundPlan.Item {
         let url = task.originalRequest?.url
         guard let item = plan.items.first(where: { $0.request.url == url }) else {
-            Law.require(false, "a task that is told of is known: \(url?.absoluteString ?? "")")
+            Law.require(false, "a task with an event is known: \(url?.absoluteString ?? "")")
             _exit(Law.breach)
         }
         // A program that is killed between the two calls has made it without one.
@@ -237,7 +237,7 @@ final class BackgroundProgram: NSObject, URLSessionDownloadDelegate, @unchecked 
         Law.require(!times(.making, number).isEmpty || wasMade(number), "a task that ends was made: \(number)")
         for time in times(.reporting, number) { checkRepetition(number, after: time) }
         let isNew = lock.withLock { reportedNow.insert(number).inserted }
-        Law.require(isNew, "the end of task \(number) is told once in a life of the program")
+        Law.require(isNew, "the end of task \(number) is reported once in a life of the program")
         BackgroundRecords.note(.reporting, number)
         check(item, task, error)
         BackgroundRecords.note(.reported, number)
@@ -256,7 +256,7 @@ final class BackgroundProgram: NSObject, URLSessionDownloadDelegate, @unchecked 
         let isSoon = end < returned + plan.timeToAcknowledge
         Law.require(
             isSoon || mayBeUndone(returned),
-            "the end of task \(number) is told once: at \(returned), long before \(end), and again")
+            "the end of task \(number) is reported once: at \(returned), long before \(end), and again")
     }
 
     /// Whether a task without faults has had time for its end: a service, with a program that answers its challenges.
@@ -273,7 +273,7 @@ final class BackgroundProgram: NSObject, URLSessionDownloadDelegate, @unchecked 
             simulation_note("task \(number) ends: \(code?.rawValue ?? 0)")
             Law.require(code != nil, "an error is a URLError: \(error)")
             let isCancelled = !times(.cancelling, number).isEmpty || item.cancellation != nil
-            if code == .cancelled { return Law.require(isCancelled, "task \(number) is cancelled by nobody else") }
+            if code == .cancelled { return Law.require(isCancelled, "task \(number) is cancelled by the program only") }
             // Of a clock that is set while the machine is off, or in an earlier boot, nothing is known. A date may be
             // far away or over then.
             let records = BackgroundRecords.all
@@ -321,11 +321,11 @@ final class BackgroundProgram: NSObject, URLSessionDownloadDelegate, @unchecked 
     }
 
     func urlSessionDidFinishEvents(forBackgroundURLSession session: URLSession) {
-        simulation_note("all events were told")
+        simulation_note("all events were reported")
         lock.withLock {
             let left = waiting.subtracting(reportedNow)
-            Law.require(left.isEmpty, "the end of the events is told after them: \(left.sorted())")
-            Law.require(!isReplayed, "the end of the events is told once")
+            Law.require(left.isEmpty, "the end of the events is reported after them: \(left.sorted())")
+            Law.require(!isReplayed, "the end of the events is reported once")
             isReplayed = true
             lock.broadcast()
         }

@@ -140,7 +140,8 @@ final class ExpectedTasks: NSObject, URLSessionDataDelegate, URLSessionDownloadD
                 "task \(number) waits for connectivity: \(error)")
             let mayBeRefused = record.isAsync && isInvalidated || record.hasRefused
             Law.require(
-                code != .cancelled || record.wasCancelled || mayBeRefused, "task \(number) is cancelled by nobody else")
+                code != .cancelled || record.wasCancelled || mayBeRefused,
+                "task \(number) is cancelled by the program only")
             if case .badCertificate(let expected) = record.expectation {
                 Law.require(
                     code == expected || record.mayFail || record.wasCancelled,
@@ -227,7 +228,7 @@ final class ExpectedTasks: NSObject, URLSessionDataDelegate, URLSessionDownloadD
     private func change(_ task: URLSessionTask, _ body: (inout Record) -> Void) {
         lock.withLock {
             let number = number(task)
-            guard records[number] != nil else { return Law.require(false, "a task that is told of is known") }
+            guard records[number] != nil else { return Law.require(false, "a task with an event is known") }
             // The record is there: see above.
             body(&records[number]!)
         }

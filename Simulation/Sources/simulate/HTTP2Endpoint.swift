@@ -60,7 +60,7 @@ final class HTTP2Endpoint: Endpoint {
 
     func receive(_ bytes: [UInt8]) {
         guard !isFinished else { return }
-        Law.require(simulation_http2_receive(http2, bytes, Int64(bytes.count)), "the client speaks HTTP/2")
+        Law.require(simulation_http2_receive(http2, bytes, Int64(bytes.count)), "the client sends valid HTTP/2")
         let requests = complete
         complete = []
         for stream in requests where !isFinished && stream <= lastStream { answer(stream) }

@@ -102,7 +102,7 @@ final class HTTP3Endpoint {
             return forget()
         }
         let isRight = simulation_http3_receive(http3, port, datagram.baseAddress, Int64(datagram.count), mark)
-        Law.require(isRight, "the client speaks HTTP/3")
+        Law.require(isRight, "the client sends valid HTTP/3")
         refuseRequests()
         let requests = complete
         complete = []

@@ -70,7 +70,7 @@ struct PowerCut {
             let found = number % 2 == 0 ? cookies.first { $0.name == name }?.value : credentials[name]?.password
             Law.require(
                 found == value(number),
-                "what was told as stored is there after a power cut: \(name) is \(found ?? "gone")")
+                "what was reported as stored is there after a power cut: \(name) is \(found ?? "gone")")
         }
     }
 }

@@ -316,7 +316,7 @@ struct Work {
     /// The program trusts it all the same, or not.
     private func startWithBadCertificate(_ number: Int, _ choices: Choices, in session: URLSession) {
         let isExpired = choices.oneIn(2)
-        let name = isExpired ? World.expiredName : World.strangerName
+        let name = isExpired ? World.expiredName : World.wrongHostName
         let code: URLError.Code = isExpired ? .serverCertificateHasBadDate : .serverCertificateUntrusted
         let size = choices.size(upTo: 20_000)
         let mayFail =

@@ -31,7 +31,7 @@ struct World {
     static let unknownName = "unknown.example"
     static let closedName = "closed.example"
     /// Hosts whose certificate has expired, or is of another name.
-    static let expiredName = "expired.example", strangerName = "stranger.example"
+    static let expiredName = "expired.example", wrongHostName = "mismatch.example"
 
     var isFaultless: Bool { hosts.allSatisfy(\.isFaultless) }
 
@@ -41,12 +41,12 @@ struct World {
     /// Before worlds are forked.
     static func prepareCertificates() {
         for name in names { simulation_tls_prepare_host(name, simulation_tls_options()) }
-        for name in [expiredName, strangerName] { simulation_tls_prepare_host(name, badCertificate(of: name)) }
+        for name in [expiredName, wrongHostName] { simulation_tls_prepare_host(name, badCertificate(of: name)) }
     }
 
     private static func badCertificate(of name: String) -> simulation_tls_options {
         var options = simulation_tls_options()
-        (options.is_expired, options.has_wrong_name) = (name == expiredName, name == strangerName)
+        (options.is_expired, options.has_wrong_name) = (name == expiredName, name == wrongHostName)
         return options
     }
 
@@ -106,7 +106,7 @@ struct World {
                     && (offer == nil || path.losses + path.marks == 0 && path.receive_buffer > 100_000),
                 moves: moves, offersHTTP2: tls.offers_http2, offersHTTP3: offer != nil)
         }
-        let bad = [(Self.expiredName, UInt64(0x0A00_0400)), (Self.strangerName, 0x0A00_0401)].map { name, address in
+        let bad = [(Self.expiredName, UInt64(0x0A00_0400)), (Self.wrongHostName, 0x0A00_0401)].map { name, address in
             simulation_add_name(name, address, second / 20)
             var tls = Self.badCertificate(of: name)
             tls.offers_http2 = choices.oneIn(2)

@@ -230,8 +230,8 @@ package struct FTPConversation: Sendable {
             return fail(.connectionLost)
         }
         state = .over
-        guard !isConnectionLost, let goodbye = FTPCommand.quit.bytes else { return [.complete] }
-        return [.send(goodbye), .complete]
+        guard !isConnectionLost, let quit = FTPCommand.quit.bytes else { return [.complete] }
+        return [.send(quit), .complete]
     }
 
     // MARK: Inside

@@ -66,7 +66,7 @@ enum DisturbedTraffic {
     }
 
     private static func report(_ when: String, _ state: ProcessState) {
-        let heap = state.heapInUse.map { "\($0 / 1024) KB of heap in use" } ?? "heap not told"
+        let heap = state.heapInUse.map { "\($0 / 1024) KB of heap in use" } ?? "heap not reported"
         say(
             "  \(when): \(state.descriptors.count) descriptors, \(state.threads.count) threads, \(heap), "
                 + "\(state.resident / 1024) KB resident")

@@ -52,7 +52,7 @@ struct SystemConditionsTests {
 
     // BG-16, BG-23
     @Test(
-        "mains power and a network without a meter are told, with each change", .needs(.dbusDaemon), .needs(.dbusSend),
+        "mains power and unmetered networks are reported, with each change", .needs(.dbusDaemon), .needs(.dbusSend),
         .needs(.dbusmock))
     func daemons() async throws {
         let bus = try MessageBus()

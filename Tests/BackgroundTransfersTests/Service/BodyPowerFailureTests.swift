@@ -102,7 +102,7 @@ import Testing
         let committed = marks.filter { $0 < 1000 }.max() ?? 0
         for task in 1...5 {
             if committed >= task, !marks.contains(3000 + task), records[task] == nil { return "\(task) is lost" }
-            if marks.contains(2000 + task), records[task] != nil { return "\(task) is told again" }
+            if marks.contains(2000 + task), records[task] != nil { return "\(task) is reported again" }
             if marks.contains(1000 + task), !marks.contains(3000 + task), records[task]?.end == nil {
                 return "the end of \(task) is lost"
             }

@@ -97,7 +97,7 @@ import Testing
     /// On the loop.
     private func waitAgain(for watch: RouteWatch, _ current: Watched<LoopBox<RouteWait>?>) {
         let wait = watch.wait(since: watch.mark(on: loop), on: loop) {
-            recorded.record("told")
+            recorded.record("changed")
             waitAgain(for: watch, current)
         }
         current.withValue { $0 = LoopBox(wait) }

@@ -14,13 +14,13 @@ import Testing
         // Sendable because what is mutable is touched on the loop only.
         var connection: FTPConnection?
         let ended = Signal("the end")
-        private let heard: [Signal]
+        private let isRead: [Signal]
         private var count = 0
 
-        init(_ heard: [Signal]) { self.heard = heard }
+        init(_ isRead: [Signal]) { self.isRead = isRead }
 
         func ftpIsActive() {
-            if count < heard.count { heard[count].fire() }
+            if count < isRead.count { isRead[count].fire() }
             count += 1
         }
         func ftpEnded(_ error: LoadError?) { ended.fire() }
@@ -37,16 +37,16 @@ import Testing
     // C-6, CONN-15: the idle time runs anew
     @Test("each piece of a reply restarts the timeout") func pieces() async throws {
         let pieces = ["220-we", "lcome\r\n22", "0 here\r\n"]
-        let heard = pieces.map { Signal("'\($0)' is heard") }
+        let isRead = pieces.map { Signal("'\($0)' is read") }
         let server = try ScriptedServer { connection in
-            for (piece, signal) in zip(pieces, heard) {
+            for (piece, signal) in zip(pieces, isRead) {
                 try connection.send(piece)
                 try connection.wait(for: signal)
             }
         }
         defer { server.stop() }
         let url = try FTPURL("ftp://127.0.0.1:\(server.port)/a")
-        let listener = Listener(heard)
+        let listener = Listener(isRead)
         let connectionPool = PoolOnLoop(to: server.port)
         await connectionPool.onLoop { pool in
             let connection = FTPConnection(
@@ -55,7 +55,7 @@ import Testing
             listener.connection = connection
             connection.start()
         }
-        for signal in heard { try await signal.wait() }
+        for signal in isRead { try await signal.wait() }
         try await listener.ended.wait()
         await connectionPool.onLoop { _ in listener.connection = nil }
         await connectionPool.close()

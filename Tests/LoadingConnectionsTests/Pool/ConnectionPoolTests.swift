@@ -228,7 +228,7 @@ import Testing
         defer { server.stop() }
         let connectionPool = PoolOnLoop(to: server.port)
         let a = await connectionPool.client("a", sends: "GET")
-        try await connectionPool.recorded.wait(for: "a heard 401")
+        try await connectionPool.recorded.wait(for: "a received 401")
         await connectionPool.onLoop { _ in
             a.connection?.hold()
             a.connection?.drain(then: nil)
@@ -247,7 +247,7 @@ import Testing
         let stepped = try SteppedLoop()
         let connectionPool = PoolOnLoop(to: server.port, on: stepped.loop)
         let a = await connectionPool.client("a", sends: "GET")
-        try await connectionPool.recorded.wait(for: "a heard 401")
+        try await connectionPool.recorded.wait(for: "a received 401")
         await connectionPool.onLoop { _ in
             a.connection?.hold()
             a.connection?.drain(then: nil)

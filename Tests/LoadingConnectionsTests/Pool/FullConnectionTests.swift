@@ -40,7 +40,7 @@ private typealias FrameType = HTTP2ServerConnection.FrameType
         var readers: [PoolClient] = []
         for index in 0..<count {
             readers.append(await connectionPool.client("\(index)", sends: "GET", pauses: true))
-            try await connectionPool.recorded.wait(for: "\(index) heard 200")
+            try await connectionPool.recorded.wait(for: "\(index) received 200")
         }
         // All may still be on its way.
         var visitors = 0

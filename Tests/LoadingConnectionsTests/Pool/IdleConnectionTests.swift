@@ -193,7 +193,8 @@ import Testing
         try await connectionPool.recorded.wait(for: "second is done")
         #expect(
             connectionPool.recorded.events.dropFirst(2) == [
-                "first heard 200", "first is done", "second is served", "second took a new one", "second heard 200",
+                "first received 200", "first is done", "second is served", "second took a new one",
+                "second received 200",
                 "second is done",
             ])
         #expect(await connectionPool.onLoop { $0.connectionCount } == 1)
@@ -333,7 +334,8 @@ import Testing
         try await connectionPool.recorded.wait(for: "second is done")
         #expect(
             connectionPool.recorded.events.dropFirst(2) == [
-                "first heard 204", "first is done", "second is served", "second took a new one", "second heard 204",
+                "first received 204", "first is done", "second is served", "second took a new one",
+                "second received 204",
                 "second is done",
             ])
         await connectionPool.close()

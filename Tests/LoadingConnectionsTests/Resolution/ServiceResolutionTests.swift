@@ -32,7 +32,7 @@ import Testing
 
     // CONN-6: RFC 6761, RFC 6762
     @Test(
-        "addresses and names of this machine and its network are nobody's business",
+        "addresses and names of this machine and its network are not looked up",
         arguments: [
             "127.0.0.1", "127.1", "::1", "fe80::1%lo", "2001:db8::1", "localhost", "localhost.", "a.localhost",
             "printer.local",

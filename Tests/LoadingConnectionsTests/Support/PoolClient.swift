@@ -7,7 +7,7 @@ import TestSupport
 
 @testable import LoadingConnections
 
-/// A pool on a loop, and what its clients have heard, in order.
+/// A pool on a loop, and the events of its clients, in order.
 final class PoolOnLoop: @unchecked Sendable {
     // Sendable because pool and clients are touched on the loop only.
 
@@ -161,7 +161,7 @@ final class PoolClient: ConnectionRequestDelegate, ExchangeObserver, @unchecked 
     func exchangeReceived(informational head: ResponseHead) {}
     func exchangeReceived(head: ResponseHead, body: BodyLength) {
         if pauses { carrier?.setPaused(true) }
-        note("heard \(head.status)")
+        note("received \(head.status)")
     }
     func exchangeReceived(body: UnsafeRawBufferPointer) {}
     func exchangeBuffer(most: Int) -> UnsafeMutableRawBufferPointer? { nil }

@@ -62,7 +62,7 @@ import Testing
     }
 
     @Test(
-        "what becomes of a request whose connection is lost",
+        "what happens to a request whose connection is lost",
         arguments: [
             // CONN-10: safe to send again, and it may have been the connection's fault
             Loss(outcome: "again"), Loss(method: "PUT", outcome: "again"), Loss(isShared: true, outcome: "again"),

@@ -63,7 +63,7 @@ struct HTTP2StreamTests {
 
     // CONN-4
     @Test(
-        "requests that are held back for a limit hear of a GOAWAY, or of their end, at once", arguments: [true, false])
+        "requests that wait at a limit get a GOAWAY, or their end, at once", arguments: [true, false])
     func heldBack(isReset: Bool) {
         let client = HTTP2Client.withRequests(1)
         client.receive(F.settings([(3, 1)]))

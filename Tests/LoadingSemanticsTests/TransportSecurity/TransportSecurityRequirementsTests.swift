@@ -133,8 +133,8 @@ import Testing
             #expect(none.issues.last?.reason == .noReadablePins)
         }
         let empty = security([:])
-        let nobody = try #require(try requirements(empty, "https://a.example/"))
-        #expect(nobody.violation(isTrusted: true, version: 0x0304, cipher: 0x1301, keys: digests) == .pins)
+        let defaults = try #require(try requirements(empty, "https://a.example/"))
+        #expect(defaults.violation(isTrusted: true, version: 0x0304, cipher: 0x1301, keys: digests) == .pins)
         #expect(
             empty.issues == [TransportSecurityIssue(path: ["NSPinnedDomains", "a.example"], reason: .noPins)])
     }

@@ -85,16 +85,16 @@ import Testing
         let session = try KeyringSession()
         let folders = [try TemporaryDirectory(), try TemporaryDirectory()]
         let user = try KeyringUserProcess(in: folders[0].path, environment: session.environment)
-        let stranger = try KeyringUserProcess(
+        let otherProgram = try KeyringUserProcess(
             in: folders[1].path, application: "another", environment: session.environment)
         #expect(try user.store(Self.one))
-        #expect(try stranger.load() == [])
-        #expect(try stranger.store(Self.other))
+        #expect(try otherProgram.load() == [])
+        #expect(try otherProgram.store(Self.other))
         #expect(try user.load() == [Self.one])
-        #expect(try stranger.remove(Self.one))
-        #expect(try stranger.clear())
+        #expect(try otherProgram.remove(Self.one))
+        #expect(try otherProgram.clear())
         #expect(try user.load() == [Self.one])
-        #expect(try stranger.load() == [])
+        #expect(try otherProgram.load() == [])
     }
 
     @Test("a change by another process is noticed") func news() throws {

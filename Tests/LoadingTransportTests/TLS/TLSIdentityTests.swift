@@ -41,14 +41,14 @@ import Testing
         #expect(try outcome(without, identity: nil)?.code == -1206)
         #expect(without.questions == ["trust", "identity"])
 
-        let known = try authority.intermediate().issue(.client("Somebody"))
+        let known = try authority.intermediate().issue(.client("Known"))
         let with = try TLSClient(to: server, context: context)
         #expect(try outcome(with, identity: TLSIdentity(known)) == nil)
         #expect(server.connections[1].handshake?.clientCertificate == known.certificate)
 
-        let stranger = try TestCertificateAuthority(.authority("Stranger")).issue(.client("Nobody"))
+        let unknown = try TestCertificateAuthority(.authority("Unknown")).issue(.client("Unknown"))
         let rejected = try TLSClient(to: server, context: context)
-        #expect(try outcome(rejected, identity: TLSIdentity(stranger))?.code == -1205)
+        #expect(try outcome(rejected, identity: TLSIdentity(unknown))?.code == -1205)
     }
 
     // AUTH-31
@@ -57,7 +57,7 @@ import Testing
         let server = try serve(version, .asked(trusting: [authority.root]))
         defer { server.stop() }
         #expect(try outcome(TLSClient(to: server, context: context), identity: nil) == nil)
-        let known = try authority.issue(.client("Somebody"))
+        let known = try authority.issue(.client("Known"))
         #expect(try outcome(TLSClient(to: server, context: context), identity: TLSIdentity(known)) == nil)
         #expect(server.connections.map(\.handshake?.clientCertificate) == [nil, known.certificate])
     }
@@ -71,7 +71,7 @@ import Testing
         #expect(try client.handshakeToQuestion() == "trust")
         client.stream.decideTrust(.accept)
         for _ in 0..<3 { #expect(try client.handshakeToQuestion() == "identity") }
-        #expect(try outcome(client, identity: TLSIdentity(authority.issue(.client("Somebody")))) == nil)
+        #expect(try outcome(client, identity: TLSIdentity(authority.issue(.client("Known")))) == nil)
         let request = try #require(client.identityRequests.first)
         #expect(request.serverName == "localhost")
         #expect(request.distinguishedNames == [Self.name("Test Root")])
@@ -97,11 +97,11 @@ import Testing
             _ = try connection.receive(exactly: 1)
             try connection.requestClientCertificate()
             _ = try connection.receive(exactly: 1)
-            try connection.send(connection.tlsOutcome?.clientCertificate == nil ? "nobody" : "somebody")
+            try connection.send(connection.tlsOutcome?.clientCertificate == nil ? "no certificate" : "certificate")
             connection.close()
         }
         defer { server.stop() }
-        let identity = try TLSIdentity(authority.issue(.client("Somebody")))
+        let identity = try TLSIdentity(authority.issue(.client("Known")))
         let answers = try [nil, identity].map { late in
             let client = try TLSClient(to: server, context: context)
             #expect(try client.handshake() == nil)
@@ -125,11 +125,11 @@ import Testing
             try client.write([2])
             return String(decoding: try client.readToEnd().1, as: UTF8.self)
         }
-        #expect(answers == ["nobody", "somebody"])
+        #expect(answers == ["no certificate", "certificate"])
     }
 
     @Test("an identity comes as PEM, DER or PKCS 12") func identityComesAsPEMDEROrPKCS12() throws {
-        let known = try authority.intermediate().issue(.client("Somebody"))
+        let known = try authority.intermediate().issue(.client("Known"))
         let chain = known.chain.map(\.der)
         let forms = [
             try TLSIdentity(known),
@@ -144,7 +144,7 @@ import Testing
         "old archives and encrypted keys can be read", .needs(.openssl),
         arguments: ["PBE-SHA1-3DES", "PBE-SHA1-RC2-40", "PBE-SHA1-RC2-128", "PBE-SHA1-RC4-128", "PBE-MD5-DES"])
     func oldArchivesAndEncryptedKeysOpenToo(algorithm: String) throws {
-        let known = try authority.intermediate().issue(.client("Somebody"))
+        let known = try authority.intermediate().issue(.client("Known"))
         let files = try CertificateFiles(known, of: authority)
         let old = try TemporaryDirectory()
         let archive = old.file("old.p12").path
@@ -172,7 +172,7 @@ import Testing
 
     // TLS-5
     @Test("data that is not an identity is an error") func dataThatIsNotIdentityIsError() throws {
-        let known = try authority.issue(.client("Somebody"))
+        let known = try authority.issue(.client("Known"))
         let other = try authority.issue(.client("Other"))
         let failures: [() throws -> TLSIdentity] = [
             { try TLSIdentity(pem: []) },

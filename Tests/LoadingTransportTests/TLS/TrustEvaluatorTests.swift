@@ -46,10 +46,10 @@ import Testing
         let selfSigned = try TestIdentity.selfSigned(.localhost)
         #expect(try code(selfSigned.chain, host: "localhost") == -1202)
 
-        let stranger = try TestCertificateAuthority(.authority("Stranger"))
-        let strange = try stranger.issue(.localhost)
-        #expect(try code(strange.chain, host: "localhost") == -1203)
-        #expect(try code(strange.chain + [stranger.root], host: "localhost") == -1203)
+        let otherAuthority = try TestCertificateAuthority(.authority("Other"))
+        let unknownIdentity = try otherAuthority.issue(.localhost)
+        #expect(try code(unknownIdentity.chain, host: "localhost") == -1203)
+        #expect(try code(unknownIdentity.chain + [otherAuthority.root], host: "localhost") == -1203)
 
         let below = try authority.intermediate().intermediate(.authority("Second")).issue(.localhost)
         #expect(try code(below.chain, host: "localhost") == nil)

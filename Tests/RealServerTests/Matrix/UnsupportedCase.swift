@@ -23,15 +23,15 @@ struct UnsupportedCase: Sendable {
 
     static let all: [UnsupportedCase] =
         [
-            UnsupportedCase(.nginx, [.http3], because: "speaks HTTP/3 from 1.25 on; Debian 12 has 1.22"),
-            UnsupportedCase(.apache, [.http3], because: "does not speak HTTP/3"),
+            UnsupportedCase(.nginx, [.http3], because: "supports HTTP/3 from 1.25 on; Debian 12 has 1.22"),
+            UnsupportedCase(.apache, [.http3], because: "does not support HTTP/3"),
             UnsupportedCase(
                 .apache, [.http1], [.trailers], because: "passes trailers on over HTTP/2 alone, and has no others"),
             UnsupportedCase(
-                .nghttpx, [.http3], because: "speaks HTTP/3 where it was built with ngtcp2, which Debian's was not"),
+                .nghttpx, [.http3], because: "supports HTTP/3 if built with ngtcp2, which Debian's is not"),
             UnsupportedCase(.caddy, [.http3], [.trailers], because: "2.6 sends none over HTTP/3"),
-            UnsupportedCase(.aioquic, [.http1, .http2], because: "speaks HTTP/3 alone"),
-            UnsupportedCase(.gtlsserver, [.http1, .http2], because: "speaks HTTP/3 alone"),
+            UnsupportedCase(.aioquic, [.http1, .http2], because: "supports HTTP/3 only"),
+            UnsupportedCase(.gtlsserver, [.http1, .http2], because: "supports HTTP/3 only"),
             UnsupportedCase(
                 .caddy, [.http3], [.stream],
                 because: "2.6 passes no body on over HTTP/3 whose length was not announced"),
@@ -40,18 +40,18 @@ struct UnsupportedCase: Sendable {
                 because: "2.6 ends the connection on a field that is never to be indexed (RFC 9204, 4.5.4)"),
             UnsupportedCase(
                 .gtlsserver, [.http3], [.redirect, .statuses, .challenge],
-                because: "has files, and nothing else to say"),
-            UnsupportedCase(.gtlsserver, [.http3], [.empty], because: "takes a file without content for none"),
+                because: "serves only files"),
+            UnsupportedCase(.gtlsserver, [.http3], [.empty], because: "treats an empty file as missing"),
             UnsupportedCase(
                 .gtlsserver, [.http3], [.reset, .breakingOff], because: "resets no stream of its own accord"),
             UnsupportedCase(
                 .caddy, [.http3], [.restart, .restartInLoad],
-                because: "2.6 says no goodbye over HTTP/3: it ends as in a crash"),
+                because: "2.6 sends no GOAWAY over HTTP/3: it ends as in a crash"),
             UnsupportedCase(
-                .gtlsserver, [.http3], [.restart], because: "says no goodbye: a signal ends it as a crash does"),
+                .gtlsserver, [.http3], [.restart], because: "sends no GOAWAY: a signal ends it as a crash does"),
             UnsupportedCase(
                 .gtlsserver, [.http3], [.restartInLoad, .crashInLoad],
-                because: "has no response that is under way until somebody looks"),
+                because: "has no response that is under way until it is awaited"),
         ] + withoutHTTP3
 
     /// Without the trait `HTTP3` no server supports HTTP/3.

@@ -11,7 +11,7 @@ package final class ClosingServer: Sendable {
         /// Closes shortly after the first request with a TLS alert, although the handshake is confirmed.
         case alert
         /// As `request`, but after GOAWAY, so the request was not processed.
-        case goodbye
+        case goAway
         /// Does not close: answers the first request, and allows no other.
         case never
     }
@@ -63,7 +63,7 @@ package final class ClosingServer: Sendable {
                 for heard in self.http.handle_event(event):
                     if isinstance(heard, HeadersReceived):
                         print(dict(heard.headers)[b":method"].decode(), flush=True)
-                        if moment == "goodbye":
+                        if moment == "goAway":
                             frame = encode_frame(FrameType.GOAWAY, encode_uint_var(0))
                             self._quic.send_stream_data(self.http._local_control_stream_id, frame)
                             self.transmit()

@@ -185,7 +185,7 @@ import URLLoading
 
     // MISC-24: nothing, and not an object without values
     @Test(
-        "what nobody can read",
+        "archives that cannot be read",
         arguments: [
             "NSURLResponse", "NSHTTPURLResponse", "NSCachedURLResponse", "NSURLRequest", "NSMutableURLRequest",
             "NSURLProtectionSpace", "NSURLCredential", "NSURLAuthenticationChallenge",

@@ -180,7 +180,7 @@ import URLLoading
 
     // AUTH-15, AUTH-34, AUTH-36
     @Test(
-        "what nobody can answer is not asked",
+        "a challenge that cannot be answered is not issued",
         arguments: [nil, "", "Unknown realm=\"r\"", "Digest realm=\"r\"", "PrivateToken challenge=\"x\"", ",,\"="])
     func unsupportedSchemesAreNotChallenged(field: String?) async throws {
         var refusal = CannedResponse.text("no", status: 401)

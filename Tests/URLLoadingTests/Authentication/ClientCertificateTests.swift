@@ -119,9 +119,10 @@ import URLLoading
             try await calls(server, SessionLevelDelegate(log(.performDefaultHandling))) == asked + failure(-1206))
         #expect(
             try await calls(server, UnaskedDelegate(log(.performDefaultHandling))) == ["created 1"] + failure(-1206))
-        let stranger = try TestIdentity.selfSigned(.client("stranger")).credential()
+        let unknownCredential = try TestIdentity.selfSigned(.client("unknown")).credential()
         #expect(
-            try await calls(server, SessionLevelDelegate(log(.useCredential, stranger))) == asked + failure(-1205))
+            try await calls(server, SessionLevelDelegate(log(.useCredential, unknownCredential))) == asked
+                + failure(-1205))
     }
 
     // AUTH-2, AUTH-3: each new connection asks, and none is resumed past the question

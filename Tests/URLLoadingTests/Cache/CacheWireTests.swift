@@ -572,7 +572,7 @@ import URLLoading
 
     // CACHE-10, CACHE-11, CACHE-26
     @Test(
-        "who wants no stored response has nobody look for one; what comes takes its place",
+        "a policy without stored responses looks none up; the new response replaces the stored one",
         arguments: [
             URLRequest.CachePolicy.reloadIgnoringLocalCacheData, .reloadIgnoringLocalAndRemoteCacheData,
         ])
@@ -589,7 +589,7 @@ import URLLoading
 
     // CACHE-10, CACHE-6
     @Test(
-        "what is stored goes when a newer response is not to be kept, also if nobody has looked for it",
+        "a stored response is removed when a newer one may not be stored, even without a lookup",
         arguments: [false, true])
     func validatedResponseMustNotBeStored(asks: Bool) async throws {
         let target = asks ? fresh() : url("/", [("Cache-Control", "no-store")])

@@ -44,7 +44,7 @@ import Testing
     /// Stalls the disk thread until the signal.
     private func stop(_ cache: URLCache) async throws -> Signal {
         _ = cache.currentDiskUsage
-        let (stopped, goOn) = (Signal("the disk stands still"), Signal("the disk goes on"))
+        let (stopped, goOn) = (Signal("the disk does not answer"), Signal("the disk goes on"))
         cache.flush {
             stopped.fire()
             try? goOn.wait()

@@ -75,7 +75,7 @@ import URLLoading
         #expect(stopCount > count * 9 / 10, "seed \(seed)")
         await servers.session.flush()
         for (name, recorders, count) in recorded {
-            #expect(recorders.0.count + recorders.1.count == count, "heard after the end: \(name)")
+            #expect(recorders.0.count + recorders.1.count == count, "a callback after the end: \(name)")
         }
         try await Self.wait { left.allSatisfy(\.run.isGone) }
         #expect(left.filter { !$0.run.isGone }.map(\.name) == [])

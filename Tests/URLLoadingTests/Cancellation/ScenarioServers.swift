@@ -126,7 +126,7 @@ final class ScenarioServers: Sendable {
             try connection.send("HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: echo\r\n\r\n")
             try reached("switched")
             let bytes = try connection.receive(exactly: 4)
-            try reached("heard")
+            try reached("received")
             try connection.send(bytes)
             try connection.waitForClose()
             return false

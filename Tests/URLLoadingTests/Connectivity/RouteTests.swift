@@ -149,7 +149,8 @@ import URLLoading
 
     // CONN-11: it was sent, and may have been seen; only a load that has not begun waits for a network
     @Test(
-        "a request that is lost with its way does not wait for another", arguments: Version.allCases, [false, true])
+        "a request that is lost with its route does not wait for another route", arguments: Version.allCases,
+        [false, true])
     func lostRequest(version: Version, waits: Bool) async throws {
         let far = try RemoteNetwork()
         let recorded = Signal("the second request")
@@ -164,7 +165,7 @@ import URLLoading
             try Loss.interfaceDown.happen()
             let calls = try await delegate.calls(untilCompletions: 1).of(2)
             #expect(calls == [.created(2), .metrics(2), .completed(2, .networkConnectionLost)])
-            // Who comes now was on no way.
+            // A new request has no route.
             if !waits {
                 let error = await #expect(throws: URLError.self) { try await text(session, url) }
                 #expect(error?.code == .notConnectedToInternet)
@@ -197,7 +198,7 @@ import URLLoading
 
     // CONN-9, MET-7: the other family has its turn after a quarter of a second
     @Test(
-        "packets of one family are lost on their way", .needsNameServer,
+        "packets of one family are lost", .needsNameServer,
         arguments: [("fd00::1", RemoteNetwork.address), ("10.0.0.1", RemoteNetwork.address6)], [nil] + Version.allCases)
     func blackHole(_ way: (swallowed: String, reached: String), version: Version?) async throws {
         let far = try RemoteNetwork()

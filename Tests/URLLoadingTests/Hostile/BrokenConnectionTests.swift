@@ -204,7 +204,7 @@ import URLLoading
 
     // CONN-1: excess bytes are not taken for the next response
     @Test(
-        "bytes behind a response are nobody's",
+        "bytes after a response are ignored",
         arguments: [
             "garbage", "HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\nevil", "\r\n", "\0",
         ])

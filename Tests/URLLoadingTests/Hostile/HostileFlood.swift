@@ -45,16 +45,16 @@ struct HostileFlood: Sendable, CustomTestStringConvertible {
     /// Frames without progress of a request: limited to ten thousand.
     static let idle: [Self] = [
         Self("pings", F.ping()),
-        Self("answers to pings that nobody sent", F.ping(answer: true)),
+        Self("answers to pings that were not sent", F.ping(answer: true)),
         Self("settings", F.settings()),
         Self("settings with values", F.settings([(1, 4_096), (3, 100), (4, 65_535), (4, 1 << 20), (5, 16_384)])),
         Self("windows that open", F.windowUpdate(0, 1)),
         Self("a stream's window that opens", F.windowUpdate(1, 1)),
         Self("priorities", F.frame(2, stream: 1, [0, 0, 0, 3, 1])),
-        Self("priorities of streams that nobody opened", F.frame(2, stream: 0x7FFF_FFFF, [0, 0, 0, 3, 1])),
-        Self("goodbyes", F.goAway(0x7FFF_FFFF)),
-        Self("frames that nobody knows", F.frame(0x77, stream: 1)),
-        Self("long frames that nobody knows", F.frame(0x77, stream: 1, page), most: pages),
+        Self("priorities of streams that were not opened", F.frame(2, stream: 0x7FFF_FFFF, [0, 0, 0, 3, 1])),
+        Self("GOAWAY frames", F.goAway(0x7FFF_FFFF)),
+        Self("unknown frames", F.frame(0x77, stream: 1)),
+        Self("long unknown frames", F.frame(0x77, stream: 1, page), most: pages),
         Self("places elsewhere", F.frame(0xA, [0, 0])),
         Self("reports of progress", F.head(1, 104)),
         Self(
@@ -75,7 +75,7 @@ struct HostileFlood: Sendable, CustomTestStringConvertible {
         Self("interim responses", F.head(1, 103), reason: "There are too many interim responses"),
         Self("heads", F.head(1, 200), recorded: lostBody, reason: ""),
         Self(
-            "data of a stream that nobody reads any more", F.data(1, page), after: F.headers(1, F.block([("a", "b")])),
+            "data of a stream that is no longer read", F.data(1, page), after: F.headers(1, F.block([("a", "b")])),
             reason: "", most: pages),
         Self(
             "ends of a stream that has ended", F.data(1, "", ends: true), after: F.head(1, 200),

@@ -53,7 +53,7 @@ struct HostileFrames: Sendable, CustomTestStringConvertible {
         broken("settings of five octets", frameSizeError, F.frame(4, [0, 1, 0, 0, 0])),
         broken("settings on a stream", protocolError, F.frame(4, stream: 1)),
         broken("an answer to settings with settings in it", frameSizeError, F.frame(4, flags: 1, [0, 3, 0, 0, 0, 1])),
-        broken("an answer to settings that nobody sent", protocolError, F.settingsAnswer),
+        broken("an answer to settings that were not sent", protocolError, F.settingsAnswer),
         broken("a push that is neither allowed nor forbidden", protocolError, F.settings([(2, 2)])),
         broken("a push that a server allows", protocolError, F.settings([(2, 1)])),
         broken("a window of more than 31 bits", flowControlError, F.settings([(4, 1 << 31)])),
@@ -61,7 +61,7 @@ struct HostileFrames: Sendable, CustomTestStringConvertible {
         broken("frames that are too large", protocolError, F.settings([(5, 1 << 24)])),
         broken("a connect protocol that is neither", protocolError, F.settings([(8, 2)])),
         broken("priorities that are of another kind than before", protocolError, F.settings([(9, 1)])),
-        broken("more settings than anybody has", enhanceYourCalm, F.settings(Array(repeating: (3, 100), count: 1_000))),
+        broken("too many settings", enhanceYourCalm, F.settings(Array(repeating: (3, 100), count: 1_000))),
     ]
 
     /// RFC 9113 §4, §5.1, §6
@@ -69,30 +69,30 @@ struct HostileFrames: Sendable, CustomTestStringConvertible {
         broken(
             "a frame that is too long", frameSizeError, Array(F.data(1, Array(repeating: 0, count: 16_385)).prefix(9))),
         broken("data on no stream", protocolError, F.data(0, "x")),
-        broken("data on a stream that nobody opened", protocolError, F.data(3, "x")),
+        broken("data on a stream that was not opened", protocolError, F.data(3, "x")),
         broken("data on a server's stream", protocolError, F.data(2, "x")),
         broken(
             "padding that is longer than its frame", protocolError,
             F.headers(1, well) + F.frame(0, flags: 8, stream: 1, [2, 0]), after: [.response(1, 200)]),
         broken("fields on no stream", protocolError, F.headers(0, well)),
-        broken("fields on a stream that nobody opened", protocolError, F.headers(3, well)),
+        broken("fields on a stream that was not opened", protocolError, F.headers(3, well)),
         broken("fields on a server's stream", protocolError, F.headers(2, well)),
         broken("fields with too much padding", protocolError, F.frame(1, flags: 0xC, stream: 1, [200] + well)),
         broken("fields that are shorter than their priority", frameSizeError, F.frame(1, flags: 0x24, stream: 1, [0])),
         broken("a priority of four octets", frameSizeError, F.frame(2, stream: 1, [0, 0, 0, 0])),
         broken("a priority of no stream", protocolError, F.frame(2, [0, 0, 0, 0, 1])),
         broken("a reset of no stream", protocolError, F.reset(0, 8)),
-        broken("a reset of a stream that nobody opened", protocolError, F.reset(3, 8)),
+        broken("a reset of a stream that was not opened", protocolError, F.reset(3, 8)),
         broken("a reset of three octets", frameSizeError, F.frame(3, stream: 1, [0, 0, 0])),
         broken("a ping of seven octets", frameSizeError, F.frame(6, [1, 2, 3, 4, 5, 6, 7])),
         broken("a ping on a stream", protocolError, F.frame(6, stream: 1, [1, 2, 3, 4, 5, 6, 7, 8])),
-        broken("a goodbye of seven octets", frameSizeError, F.frame(7, [0, 0, 0, 1, 0, 0, 0])),
-        broken("a goodbye on a stream", protocolError, F.frame(7, stream: 1, [0, 0, 0, 1, 0, 0, 0, 0])),
-        broken("a goodbye that a later one takes back", protocolError, F.goAway(1) + F.goAway(3)),
+        broken("a GOAWAY of seven octets", frameSizeError, F.frame(7, [0, 0, 0, 1, 0, 0, 0])),
+        broken("a GOAWAY on a stream", protocolError, F.frame(7, stream: 1, [0, 0, 0, 1, 0, 0, 0, 0])),
+        broken("a GOAWAY that a later one takes back", protocolError, F.goAway(1) + F.goAway(3)),
         broken("a window of three octets", frameSizeError, F.frame(8, [0, 0, 1])),
         broken("a window that opens by nothing", protocolError, F.windowUpdate(0, 0)),
         broken("a stream's window that opens by nothing", protocolError, F.windowUpdate(1, 0)),
-        broken("a window of a stream that nobody opened", protocolError, F.windowUpdate(3, 1)),
+        broken("a window of a stream that was not opened", protocolError, F.windowUpdate(3, 1)),
         broken("a window that overflows", flowControlError, F.windowUpdate(0, 0x7FFF_FFFF)),
         broken("fields that go on without a beginning", protocolError, F.continuation(1, well)),
         broken(
@@ -148,7 +148,7 @@ struct HostileFrames: Sendable, CustomTestStringConvertible {
         head("a status of letters", [(":status", "abc")]),
         head("a status behind the fields", [("a", "b"), (":status", "200")]),
         head("a field of a request's", [(":status", "200"), (":path", "/")]),
-        head("a field with a colon that nobody knows", [(":status", "200"), (":what", "/")]),
+        head("an unknown field with a colon", [(":status", "200"), (":what", "/")]),
         head("a field of the connection's", [(":status", "200"), ("connection", "close")]),
         head("a transfer coding", [(":status", "200"), ("transfer-encoding", "chunked")]),
         head("an upgrade", [(":status", "200"), ("upgrade", "h2c")]),
@@ -179,7 +179,7 @@ struct HostileFrames: Sendable, CustomTestStringConvertible {
             "a stream's window that settings have overflow",
             F.windowUpdate(1, 0x7FFF_0000) + F.settings([(4, 0x7FFF_FFFF)]), reaction: flowControlError),
         malformed(
-            "more fields than anybody reads",
+            "too many fields",
             F.headers(1, well + F.block(Array(repeating: ("a", "b"), count: 2_001))), reaction: 8),
         Self(
             name: "a reset", bytes: F.reset(1, 2), recorded: [.completed(1, .networkConnectionLost)], reaction: nil),
@@ -189,10 +189,10 @@ struct HostileFrames: Sendable, CustomTestStringConvertible {
 
     /// RFC 9113 §4.1, §5.5, §6
     static let ignored: [Self] = [
-        ("a frame that nobody knows", F.frame(0x77, flags: 0xFF, stream: 1, [1, 2, 3])),
-        ("a frame that nobody knows, of a stream that nobody opened", F.frame(0x77, stream: 99, [1, 2, 3])),
+        ("an unknown frame", F.frame(0x77, flags: 0xFF, stream: 1, [1, 2, 3])),
+        ("an unknown frame of a stream that was not opened", F.frame(0x77, stream: 99, [1, 2, 3])),
         ("a place elsewhere, and names", F.frame(0xA, [0, 0]) + F.frame(0xC, [0, 1, 0x61])),
-        ("a setting that nobody knows", F.settings([(0x77, 5)])),
+        ("an unknown setting", F.settings([(0x77, 5)])),
         ("a setting given twice", F.settings([(3, 1), (3, 100)])),
         ("a ping, and an answer to none", F.ping() + F.ping(answer: true)),
         ("priorities", F.frame(2, stream: 1, [0, 0, 0, 3, 1]) + F.frame(2, stream: 7, [0x80, 0, 0, 3, 1])),

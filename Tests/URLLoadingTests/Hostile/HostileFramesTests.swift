@@ -29,7 +29,7 @@ import URLLoading
                     }
                 }
             } catch  where connection.record.end != nil {
-                // Who is told goodbye sees the end.
+                // After GOAWAY the server gets the end of the connection.
             }
         }
     }

@@ -89,7 +89,7 @@ struct HostileResponse: Sendable, CustomTestStringConvertible {
         ("a NUL in a name", "HTTP/1.1 200 OK\r\nX\0: ab\r\n\r\n"),
         ("a fold before any field", "HTTP/1.1 200 OK\r\n folded\r\n\r\n"),
         ("nothing but empty lines", String(repeating: "\r\n", count: 64)),
-        ("a switch of protocols that nobody asked for", "HTTP/1.1 101 Switching Protocols\r\n\r\n"),
+        ("a switch of protocols that was not requested", "HTTP/1.1 101 Switching Protocols\r\n\r\n"),
     ].map { HostileResponse($0, $1, [.failed(.cannotParseResponse)]) }
 
     // MARK: Says wrong lengths
@@ -121,7 +121,7 @@ struct HostileResponse: Sendable, CustomTestStringConvertible {
                 "HTTP/1.1 200 OK\r\nContent-Length: 2\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nhello\r\n0\r\n\r\n",
                 [.response(200), .data("hello"), .succeeded]),
             HostileResponse(
-                "a transfer coding that nobody asked for",
+                "a transfer coding that was not requested",
                 "HTTP/1.1 200 OK\r\nTransfer-Encoding: gzip, chunked\r\n\r\n0\r\n\r\n", [.failed(.cannotParseResponse)]),
             HostileResponse(
                 "an unknown transfer coding", "HTTP/1.1 200 OK\r\nTransfer-Encoding: binary\r\n\r\nhello",

@@ -37,8 +37,8 @@ import URLLoading
             try TLSServerOptions(authority: TestCertificateAuthority())
         },
         Case("of an unknown root that comes along", .serverCertificateHasUnknownRoot) {
-            let stranger = try TestCertificateAuthority()
-            return try TLSServerOptions(authority: stranger).with { $0.sentChain = [stranger.root] }
+            let otherAuthority = try TestCertificateAuthority()
+            return try TLSServerOptions(authority: otherAuthority).with { $0.sentChain = [otherAuthority.root] }
         },
         Case("a client's", .serverCertificateUntrusted) {
             try TrustedAuthority.server(.localhost.with { $0.purposes = [.clientAuthentication] })

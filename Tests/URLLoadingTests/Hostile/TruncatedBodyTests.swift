@@ -41,7 +41,7 @@ import URLLoading
 
     // CONN-27, MET-10
     @Test(
-        "what is shorter than announced is lost, and what has come is told", arguments: ["http/1.1", "h2"],
+        "a body that is shorter than announced fails, after its bytes were delivered", arguments: ["http/1.1", "h2"],
         Ending.allCases)
     func short(version: String, ending: Ending) async throws {
         let server = try server(version, ending)

@@ -42,22 +42,22 @@ struct NTLMRouteTests {
     private func distrusted() throws -> ScriptedServer {
         _ = try TrustedAuthority.authority
         let tls = try TLSServerOptions(TestIdentity.selfSigned(.localhost))
-        return try ScriptedServer.answering(tls: tls) { _ in .text("by a stranger") }
+        return try ScriptedServer.answering(tls: tls) { _ in .text("by another server") }
     }
 
     // PROXY-11, AUTH-19: what the caller says to the first proxy of the route goes nowhere else
     @Test("a direct connection sends no proxy credentials") func directly() async throws {
         let server = try ScriptedServer.answering { NTLMAuthResponder().answer($0) }
         defer { server.stop() }
-        let stranger = try distrusted()
-        defer { stranger.stop() }
-        let session = session("HTTPS localhost:\(stranger.port); DIRECT")
+        let distrustedProxy = try distrusted()
+        defer { distrustedProxy.stop() }
+        let session = session("HTTPS localhost:\(distrustedProxy.port); DIRECT")
         defer { session.invalidateAndCancel() }
         #expect(try await text(session, server.url("/a"), sayingToProxies: "mine") == "in /a")
         #expect(server.requests.map(\.target) == ["/a", "/a", "/a"])
         #expect(server.requests.map { NTLMAuthResponder.message($0["Authorization"]) } == [nil, 1, 3])
         #expect(server.requests.allSatisfy { $0["Proxy-Authorization"] == nil })
-        #expect(stranger.requests.isEmpty)
+        #expect(distrustedProxy.requests.isEmpty)
     }
 
     // PROXY-5, AUTH-19
@@ -65,10 +65,10 @@ struct NTLMRouteTests {
         let ntlmAuth = NTLMAuthResponder(fields: [("Proxy-Support", "Session-Based-Authentication")])
         let proxy = try ScriptedServer.answering { ntlmAuth.answer($0) }
         defer { proxy.stop() }
-        let nobody = try RefusingPort()
+        let unreachable = try RefusingPort()
         let session = session("DIRECT; PROXY 127.0.0.1:\(proxy.port)")
         defer { session.invalidateAndCancel() }
-        let url = try #require(URL(string: "http://127.0.0.1:\(nobody.port)/a"))
+        let url = try #require(URL(string: "http://127.0.0.1:\(unreachable.port)/a"))
         #expect(try await text(session, url) == "in \(url)")
         #expect(proxy.requests.map(\.target) == [String](repeating: url.absoluteString, count: 3))
         #expect(proxy.requests.map { NTLMAuthResponder.message($0["Authorization"]) } == [nil, 1, 3])
@@ -98,22 +98,22 @@ struct NTLMRouteTests {
         let ntlmAuth = NTLMAuthResponder(source: .proxy)
         let proxy = try ScriptedServer.answering { ntlmAuth.answer($0) }
         defer { proxy.stop() }
-        let stranger = try distrusted()
-        defer { stranger.stop() }
-        let session = session("HTTPS localhost:\(stranger.port); PROXY 127.0.0.1:\(proxy.port)")
+        let distrustedProxy = try distrusted()
+        defer { distrustedProxy.stop() }
+        let session = session("HTTPS localhost:\(distrustedProxy.port); PROXY 127.0.0.1:\(proxy.port)")
         defer { session.invalidateAndCancel() }
         let url = try #require(URL(string: "http://far.test/a"))
         #expect(try await text(session, url) == "in http://far.test/a")
         #expect(proxy.requests.map { NTLMAuthResponder.message($0["Proxy-Authorization"]) } == [nil, 1, 3])
-        #expect(stranger.requests.isEmpty)
+        #expect(distrustedProxy.requests.isEmpty)
     }
 
     // AUTH-28: each request tries the ways anew
     @Test("the second proxy asks once", arguments: [true, false]) func secondProxyAsks(isRight: Bool) async throws {
         let authProxy = try ScriptedProxy.basic()
         defer { authProxy.stop() }
-        let stranger = try distrusted()
-        defer { stranger.stop() }
+        let distrustedProxy = try distrusted()
+        defer { distrustedProxy.stop() }
         let asked = EventRecorder<Int>()
         let delegate = RecordingDelegate()
         delegate.challenge = { challenge, reply in
@@ -123,7 +123,8 @@ struct NTLMRouteTests {
             let isOver = isRight || challenge.previousFailureCount > 0
             reply(.useCredential, isOver ? ScriptedProxy.basicAuth.credential : wrong)
         }
-        let session = session("HTTPS localhost:\(stranger.port); PROXY 127.0.0.1:\(authProxy.server.port)", delegate)
+        let session = session(
+            "HTTPS localhost:\(distrustedProxy.port); PROXY 127.0.0.1:\(authProxy.server.port)", delegate)
         defer { session.invalidateAndCancel() }
         let url = try #require(URL(string: "http://far.test/"))
         #expect(try await text(session, url) == "for http://far.test/")

@@ -311,10 +311,10 @@ struct PACScriptTests {
     func swallows(kind: String, isTaken: Bool) async throws {
         let server = try ScriptedServer.answering { .text("at " + $0.target) }
         defer { server.stop() }
-        let (nobody, silent) = (try SaturatedPort(), try ScriptedServer { _ = try? $0.waitForClose() })
+        let (unreachable, silent) = (try SaturatedPort(), try ScriptedServer { _ = try? $0.waitForClose() })
         defer { silent.stop() }
         let script = """
-            function FindProxyForURL() { return "\(kind) 127.0.0.1:\(isTaken ? silent.port : nobody.port); DIRECT"; }
+            function FindProxyForURL() { return "\(kind) 127.0.0.1:\(isTaken ? silent.port : unreachable.port); DIRECT"; }
             """
         let session = URLSession {
             $0.urlCache = nil
@@ -335,7 +335,7 @@ struct PACScriptTests {
             return try await group.reduce(into: Set<String>()) { $0.insert($1) }
         }
         #expect(texts == Set((0..<30).map { "at /\($0)" }))
-        withExtendedLifetime(nobody) {}
+        withExtendedLifetime(unreachable) {}
     }
 
     // PROXY-7, CONN-10

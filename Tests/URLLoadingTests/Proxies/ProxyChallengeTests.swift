@@ -336,7 +336,7 @@ import URLLoading
     }
 
     // AUTH-28, CONN-24: a slow delegate may answer after the connection was closed
-    @Test("a late answer", arguments: ["stays", "closes", "speaks"]) func late(what: String) async throws {
+    @Test("a late answer", arguments: ["stays", "closes", "sends"]) func late(what: String) async throws {
         let server = try secureServer()
         defer { server.stop() }
         let gone = Signal()
@@ -344,7 +344,7 @@ import URLLoading
             let request = try connection.readRequest()
             if request["Proxy-Authorization"] == nil {
                 try connection.send(ScriptedProxy.refusal, to: request)
-                if what == "speaks" { try connection.send("HTTP/1.1 200 OK\r\n\r\n") }
+                if what == "sends" { try connection.send("HTTP/1.1 200 OK\r\n\r\n") }
                 if what == "closes" { try connection.finishSending() }
                 gone.fire()
                 if what != "stays" { return _ = try? connection.waitForClose() }

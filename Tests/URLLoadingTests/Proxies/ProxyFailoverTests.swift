@@ -67,12 +67,12 @@ import URLLoading
     func droppedPackets(kind: Kind) async throws {
         let server = try ScriptedServer.answering(.text("direct"))
         defer { server.stop() }
-        let nobody = try SaturatedPort()
+        let unreachable = try SaturatedPort()
         let stepped = try SteppedLoop()
-        let session = session([try kind.configuration(port: nobody.port)], on: stepped)
+        let session = session([try kind.configuration(port: unreachable.port)], on: stepped)
         defer { session.invalidateAndCancel() }
         #expect(try await outlast(stepped) { try await text(session, server.url()) } == "direct")
-        withExtendedLifetime(nobody) {}
+        withExtendedLifetime(unreachable) {}
     }
 
     // PROXY-7, CONN-18, S-89
@@ -114,8 +114,8 @@ import URLLoading
         defer { proxy.stop() }
         let session = session([try Kind.connect.configuration(port: proxy.port)])
         defer { session.invalidateAndCancel() }
-        let nobody = try RefusingPort()
-        let url = try #require(URL(string: "http://127.0.0.1:\(nobody.port)/"))
+        let unreachable = try RefusingPort()
+        let url = try #require(URL(string: "http://127.0.0.1:\(unreachable.port)/"))
         let error = await #expect(throws: URLError.self) { try await text(session, url) }
         #expect(error?.code == .cannotConnectToHost && proxy.connectionCount == 1)
         isUp.withValue { $0 = true }
@@ -130,10 +130,11 @@ import URLLoading
             try connection.waitForClose()
         }
         defer { server.stop() }
-        let (nobody, proxy) = (try SaturatedPort(), try silentProxy())
+        let (unreachable, proxy) = (try SaturatedPort(), try silentProxy())
         defer { proxy.stop() }
         let stepped = try SteppedLoop()
-        let session = session([try Kind.connect.configuration(port: isTaken ? proxy.port : nobody.port)], on: stepped)
+        let session = session(
+            [try Kind.connect.configuration(port: isTaken ? proxy.port : unreachable.port)], on: stepped)
         defer { session.invalidateAndCancel() }
         let read: @Sendable () async throws -> String? = {
             let task = session.streamTask(withHostName: "localhost", port: server.port)
@@ -146,7 +147,7 @@ import URLLoading
         #expect(try await read() == "hello")
         if isTaken { _ = try await proxy.connection(0) }
         #expect(proxy.connectionCount == (isTaken ? 1 : 0))
-        withExtendedLifetime(nobody) {}
+        withExtendedLifetime(unreachable) {}
     }
 
     // MISC-17, PROXY-7
@@ -155,17 +156,18 @@ import URLLoading
         options.files = ["/a.txt": Array("here".utf8)]
         let server = try FTPServer(options)
         defer { server.stop() }
-        let (nobody, proxy) = (try SaturatedPort(), try silentProxy())
+        let (unreachable, proxy) = (try SaturatedPort(), try silentProxy())
         defer { proxy.stop() }
         let stepped = try SteppedLoop()
-        let session = session([try Kind.connect.configuration(port: isTaken ? proxy.port : nobody.port)], on: stepped)
+        let session = session(
+            [try Kind.connect.configuration(port: isTaken ? proxy.port : unreachable.port)], on: stepped)
         defer { session.invalidateAndCancel() }
         let url = try #require(URL(string: "ftp://localhost:\(server.port)/a.txt"))
         #expect(try await outlast(stepped) { try await text(session, url) } == "here")
         #expect(try await text(session, url) == "here")
         if isTaken { _ = try await proxy.connection(0) }
         #expect(proxy.connectionCount == (isTaken ? 1 : 0))
-        withExtendedLifetime(nobody) {}
+        withExtendedLifetime(unreachable) {}
     }
 
     // PROXY-7: it has the time that the load has

@@ -292,9 +292,9 @@ import URLLoading
     {
         let server = try ScriptedServer.answering(.text("direct"))
         defer { server.stop() }
-        let nobody = try RefusingPort()
+        let unreachable = try RefusingPort()
         var configuration = ProxyConfiguration(
-            httpCONNECTProxy: .hostPort(host: "127.0.0.1", port: try #require(NWEndpoint.Port("\(nobody.port)"))))
+            httpCONNECTProxy: .hostPort(host: "127.0.0.1", port: try #require(NWEndpoint.Port("\(unreachable.port)"))))
         configuration.allowFailover = isAllowed
         configuration.matchDomains = ["127.0.0.1"]
         let session = session(nil, [configuration])

@@ -37,7 +37,7 @@ import URLLoading
 
     // Foundation encodes the brackets in the URL that the delegate has
     @Test(
-        "the user of a URL stays with relative redirects, and with a URL that the delegate spells in another way",
+        "the user of a URL stays with relative redirects, and with an equal URL of the delegate",
         arguments: ["next", "http://Mufasa:Circle%20of%20Life@HOST/next?a[b]=c"], [true, false])
     func theUserStays(location: String, asks: Bool) async throws {
         let basicAuth = basicAuth

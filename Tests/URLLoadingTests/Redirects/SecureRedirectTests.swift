@@ -64,17 +64,18 @@ import URLLoading
     // TLS-5, T-38: the server it leads to has to be the right one, too
     @Test("to a server that is not to be trusted") func toAServerThatIsNotToBeTrusted() async throws {
         _ = try TrustedAuthority.authority
-        let stranger = try ScriptedServer.answering(tls: TLSServerOptions(authority: TestCertificateAuthority())) { _ in
+        let otherServer = try ScriptedServer.answering(tls: TLSServerOptions(authority: TestCertificateAuthority())) {
+            _ in
             .text("never")
         }
-        defer { stranger.stop() }
-        let server = try ScriptedServer.answering(.redirect(to: stranger.url("/end").absoluteString, status: 307))
+        defer { otherServer.stop() }
+        let server = try ScriptedServer.answering(.redirect(to: otherServer.url("/end").absoluteString, status: 307))
         defer { server.stop() }
         let request = URLRequest(url: server.url()).with {
             $0.httpMethod = "POST"
             $0.httpBody = Data("secret".utf8)
         }
         #expect(try await LoadRecorder.load(request) == [.failed(.serverCertificateHasUnknownRoot), .invalid])
-        #expect(stranger.requests.isEmpty)
+        #expect(otherServer.requests.isEmpty)
     }
 }

@@ -26,7 +26,7 @@ import URLLoading
 
     // MISC-11: the extension of the address goes before the first bytes
     @Test(
-        "what tells the type",
+        "what determines the type",
         arguments: [
             ("/", [], page, "text/html"), ("/a.png", [], page, "image/png"), ("/a.unknown", [], page, "text/html"),
             ("/", [], "%PDF-1.7", "application/pdf"), ("/", [], "", nil),
@@ -83,7 +83,7 @@ import URLLoading
 
     // MISC-11: delivery waits for no byte
     @Test("a delayed body", arguments: [false, true]) func aDelayedBody(isShared: Bool) async throws {
-        let goOn = Signal("the response has been told")
+        let goOn = Signal("the response has been delivered")
         let server =
             isShared
             ? try ScriptedServer(tls: try TrustedAuthority.server().with { $0.applicationProtocols = ["h2"] }) {

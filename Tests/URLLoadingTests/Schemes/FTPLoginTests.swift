@@ -125,7 +125,8 @@ import URLLoading
 
     // MISC-17, AUTH-7, AUTH-10, AUTH-29
     @Test(
-        "nobody knows", arguments: [URLSession.AuthChallengeDisposition.performDefaultHandling, .rejectProtectionSpace])
+        "without a credential",
+        arguments: [URLSession.AuthChallengeDisposition.performDefaultHandling, .rejectProtectionSpace])
     func noCredential(disposition: URLSession.AuthChallengeDisposition) async throws {
         let server = try server()
         defer { server.stop() }

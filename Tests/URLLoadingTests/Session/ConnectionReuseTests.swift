@@ -156,7 +156,7 @@ import URLLoading
     /// How a connection fails before any byte of a response.
     enum Crossing: CaseIterable { case closed, closedOverTLS, reset }
 
-    // CONN-10, T-51: the request and the server's goodbye have crossed. A reset may as well follow what the server has
+    // CONN-10, T-51: the request and the server's close have crossed. A reset may as well follow what the server has
     // read.
     @Test("a kept connection that closes before a POST arrives", arguments: Crossing.allCases, [true, false])
     func aKeptConnectionThatClosesBeforeAPOSTArrives(crossing: Crossing, hasStream: Bool) async throws {

@@ -56,23 +56,23 @@ import Testing
         let recordStore = Store("a")
         recordStore.block(.load)
         let records = records(over: recordStore)
-        let told = EventRecorder<String>()
+        let called = EventRecorder<String>()
         for name in ["first", "second", "third"] {
             records.whenLoaded {
-                told.record(name)
+                called.record(name)
                 #expect(!records.isLoaded && records.readIfLoaded { _ in } == nil)
-                if name == "first" { records.whenLoaded { told.record("late") } }
+                if name == "first" { records.whenLoaded { called.record("late") } }
             }
         }
         try await recordStore.wait(for: .load)
         #expect(!records.isLoaded)
-        #expect(told.events == [])
+        #expect(called.events == [])
         recordStore.unblock(.load)
-        #expect(try await told.waitFor(count: 4) == ["first", "second", "third", "late"])
+        #expect(try await called.waitFor(count: 4) == ["first", "second", "third", "late"])
         #expect(hosts(records) == ["a"])
         try await eventually { records.isLoaded }
-        records.whenLoaded { told.record("at once") }
-        #expect(told.events.last == "at once")
+        records.whenLoaded { called.record("at once") }
+        #expect(called.events.last == "at once")
         // A look for changes may have become due meanwhile.
         #expect(recordStore.calls.filter { $0 != "hasExternalChanges" } == ["load"])
     }
@@ -145,18 +145,18 @@ import Testing
     func released() async throws {
         let recordStore = Store("a")
         recordStore.block(.load)
-        let told = EventRecorder<[String]>()
+        let called = EventRecorder<[String]>()
         ({
             let records = records(over: recordStore)
             records.whenLoaded { [self] in
-                told.record(hosts(records))
+                called.record(hosts(records))
                 store(.of("b"), in: records)
             }
-            records.whenLoaded { told.record([]) }
+            records.whenLoaded { called.record([]) }
         })()
         try await recordStore.wait(for: .load)
         recordStore.unblock(.load)
-        #expect(try await told.waitFor(count: 2) == [["a"], []])
+        #expect(try await called.waitFor(count: 2) == [["a"], []])
         try await recordStore.wait(for: .flush)
         #expect(recordStore.calls == ["load", "apply +b", "flush"])
         // That the thread ends is seen to by the suite.
@@ -273,11 +273,11 @@ import Testing
             store(.of("x\(recordStore.calls.count)"), in: records)
         }
         store(.of("a"), in: records)
-        let told = EventRecorder<Bool>()
-        records.flush { told.record(recordStore.hosts.contains("a")) }
-        #expect(try await told.waitFor(count: 1) == [true])
-        records.flush { told.record(recordStore.hosts.contains("a")) }
-        #expect(try await told.waitFor(count: 2) == [true, true])
+        let called = EventRecorder<Bool>()
+        records.flush { called.record(recordStore.hosts.contains("a")) }
+        #expect(try await called.waitFor(count: 1) == [true])
+        records.flush { called.record(recordStore.hosts.contains("a")) }
+        #expect(try await called.waitFor(count: 2) == [true, true])
         isBusy.withValue { $0 = false }
         recordStore.onApply(nil)
         // Later changes are written without a request.
@@ -289,20 +289,20 @@ import Testing
     func flushes() async throws {
         let recordStore = Store()
         let records = records(over: recordStore)
-        let told = EventRecorder<Int>()
+        let called = EventRecorder<Int>()
         // Nothing was asked for yet.
-        records.flush { told.record(0) }
-        #expect(told.events == [0])
+        records.flush { called.record(0) }
+        #expect(called.events == [0])
         #expect(recordStore.calls == [])
         recordStore.block(.apply)
         for call in [Store.Call.apply, .flush] { recordStore.setFailing(call) }
         store(.of("a"), in: records)
         try await recordStore.wait(for: .apply)
         store(.of("b"), in: records)
-        records.flush { told.record(1) }
-        #expect(told.events == [0])
+        records.flush { called.record(1) }
+        #expect(called.events == [0])
         recordStore.unblock(.apply)
-        #expect(try await told.waitFor(count: 2) == [0, 1])
+        #expect(try await called.waitFor(count: 2) == [0, 1])
         #expect(recordStore.hosts == [])
         #expect(hosts(records) == ["a", "b"])
         for call in [Store.Call.apply, .flush] { recordStore.setFailing(call, false) }

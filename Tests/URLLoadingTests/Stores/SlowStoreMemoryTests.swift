@@ -52,7 +52,7 @@ import Testing
     @Test("a task that has ended is let go of while a stored response is looked for") func cache() async throws {
         let directory = try TemporaryDirectory()
         let cache = URLCache(memoryCapacity: 1 << 20, diskCapacity: 1 << 20, directory: directory.file("cache"))
-        let (stopped, goOn) = (Signal("the disk stands still"), Signal("the disk goes on"))
+        let (stopped, goOn) = (Signal("the disk does not answer"), Signal("the disk goes on"))
         defer { goOn.fire() }
         _ = cache.currentDiskUsage
         cache.flush {

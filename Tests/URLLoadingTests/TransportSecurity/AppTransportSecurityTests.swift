@@ -206,17 +206,17 @@ import URLLoading
         ] as [([Pinned], [Pinned], Int?)])
     private func pinnedKeys(leaves: [Pinned], authorities: [Pinned], code: Int?) async throws {
         let authority = try TrustedAuthority.authority
-        let stranger = try TestCertificateAuthority()
+        let otherAuthority = try TestCertificateAuthority()
         let options = try TLSServerOptions(authority: authority.intermediate()).with {
             // It comes along, but has nothing to do with it.
-            $0.sentChain = $0.identity.intermediates + [stranger.root]
+            $0.sentChain = $0.identity.intermediates + [otherAuthority.root]
         }
         func key(_ pinned: Pinned) -> [UInt8] {
             switch pinned {
             case .leaf: options.identity.certificate.der
             case .issuer: options.identity.intermediates[0].der
             case .root: authority.root.der
-            case .other: stranger.root.der
+            case .other: otherAuthority.root.der
             }
         }
         var pins: [String: Any] = [:]

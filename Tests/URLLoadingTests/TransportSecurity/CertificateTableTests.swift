@@ -146,8 +146,8 @@ import URLLoading
             try TLSServerOptions(authority: TestCertificateAuthority())
         },
         row("an unknown root that comes along", .serverCertificateHasUnknownRoot) {
-            let stranger = try TestCertificateAuthority()
-            return try TLSServerOptions(authority: stranger).with { $0.sentChain = [stranger.root] }
+            let otherAuthority = try TestCertificateAuthority()
+            return try TLSServerOptions(authority: otherAuthority).with { $0.sentChain = [otherAuthority.root] }
         },
         row("a root that has the trusted one's name", .serverCertificateHasUnknownRoot) {
             try TLSServerOptions(authority: TestCertificateAuthority(.authority("Test Root")))
@@ -250,7 +250,7 @@ import URLLoading
         row("a root with a weak key", untrusted) { try TLSServerOptions(authority: TrustedAuthority.other(.weakKey)) },
         row("revoked", untrusted) { try stapled(.revoked) },
         // TLS 1.2 shows the response only after the certificate was judged.
-        row("revoked, told late", untrusted) { try stapled(.revoked).with { $0.maximumVersion = .tls12 } },
+        row("revoked, reported late", untrusted) { try stapled(.revoked).with { $0.maximumVersion = .tls12 } },
         row("no certificate", .secureConnectionFailed, isAboutTrust: false) {
             try TrustedAuthority.server().with { $0.showsCertificate = false }
         },

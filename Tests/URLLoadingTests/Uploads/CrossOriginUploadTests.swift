@@ -26,9 +26,9 @@ import URLLoading
     // AUTH-12, RES-16: what one server was told no other is
     @Test("a credential stays with the server that asked for it", arguments: [true, false])
     func aCredentialStaysWithItsServer(isKept: Bool) async throws {
-        let stranger = try ScriptedServer.answering { _ in .text("all").with(field: "Upload-Complete", "?1") }
-        defer { stranger.stop() }
-        let owner = try owner(stranger.url("/uploads/0").absoluteString)
+        let otherServer = try ScriptedServer.answering { _ in .text("all").with(field: "Upload-Complete", "?1") }
+        defer { otherServer.stop() }
+        let owner = try owner(otherServer.url("/uploads/0").absoluteString)
         defer { owner.stop() }
         let delegate = RecordingUploadDelegate()
         let credential = URLCredential(basicAuth.user, basicAuth.password, isKept ? .forSession : .none)
@@ -39,7 +39,7 @@ import URLLoading
         session.finishTasksAndInvalidate()
         #expect(try await delegate.callsUntilInvalid().failure == nil)
         #expect(owner.authorizations == ["/ -", "/ \(basicAuth.field())"])
-        #expect(stranger.authorizations == ["/uploads/0 -"])
+        #expect(otherServer.authorizations == ["/uploads/0 -"])
     }
 
     enum Verdict: CaseIterable {
@@ -66,9 +66,9 @@ import URLLoading
     // RES-14, R-9, R-10: another origin gets a body, and what goes with it, only if the delegate agrees
     @Test("a server that redirects an upload to another origin and stops", arguments: Verdict.allCases)
     func elsewhere(verdict: Verdict) async throws {
-        let stranger = try ScriptedServer.answering { _ in .text("all").with(field: "Upload-Complete", "?1") }
-        defer { stranger.stop() }
-        let place = stranger.url("/uploads/0")
+        let otherServer = try ScriptedServer.answering { _ in .text("all").with(field: "Upload-Complete", "?1") }
+        defer { otherServer.stop() }
+        let place = otherServer.url("/uploads/0")
         let owner = try ScriptedServer { connection in
             guard try connection.nextRequest() != nil else { return }
             try connection.send(
@@ -95,7 +95,7 @@ import URLLoading
             }
             failure = try await run.calls(delegate) { $0.uploadTask(with: $1, from: Data(count: 100)) }.failure
         }
-        let requests = stranger.requests.map { request in
+        let requests = otherServer.requests.map { request in
             [request.method] + Self.fields.keys.sorted().map { request[$0] ?? "-" }
         }
         switch verdict {
@@ -114,9 +114,9 @@ import URLLoading
     // RES-14: the upload continues unchanged, and the other location is not used
     @Test("a server that names another origin and stays", arguments: [true, false])
     func stays(agrees: Bool) async throws {
-        let stranger = try ScriptedServer.answering { _ in .text("all") }
-        defer { stranger.stop() }
-        let place = stranger.url("/uploads/0").absoluteString
+        let otherServer = try ScriptedServer.answering { _ in .text("all") }
+        defer { otherServer.stop() }
+        let place = otherServer.url("/uploads/0").absoluteString
         let owner = try ScriptedServer { connection in
             guard try connection.nextRequest() != nil else { return }
             try connection.send(
@@ -132,16 +132,16 @@ import URLLoading
         }
         #expect(calls.failure == nil)
         #expect(calls.contains(.data(1, "ok")))
-        #expect(stranger.requests.count == 0)
+        #expect(otherServer.requests.count == 0)
     }
 
     // RES-16: nor is a request that the upload goes on with led there
     @Test("a server that redirects a resumed upload", arguments: ["HEAD", "PATCH"]) func redirected(method: String)
         async throws
     {
-        let stranger = try ScriptedServer.answering { _ in .text("all").with(field: "Upload-Complete", "?1") }
-        defer { stranger.stop() }
-        let place = stranger.url("/uploads/0").absoluteString
+        let otherServer = try ScriptedServer.answering { _ in .text("all").with(field: "Upload-Complete", "?1") }
+        defer { otherServer.stop() }
+        let place = otherServer.url("/uploads/0").absoluteString
         let owner = try ScriptedServer { connection in
             while let request = try connection.nextRequest() {
                 if request.method == "POST" || request.method == "PUT" {
@@ -160,7 +160,7 @@ import URLLoading
         let calls = try await UploadRun(server: owner).calls(delegate) {
             $0.uploadTask(with: $1, from: Data(count: 100))
         }
-        #expect(stranger.requests.count == 0)
+        #expect(otherServer.requests.count == 0)
         // The redirect of a HEAD is nothing that the client knows; that of the body is its response.
         #expect(calls.failure == (method == "HEAD" ? .networkConnectionLost : nil))
         #expect(calls.contains(.response(1, 307)) == (method == "PATCH"))

@@ -195,7 +195,7 @@ import URLLoading
         #expect(run.delegate.results == ["sent here", "received one", "received two"])
     }
 
-    // WS-11: a server that says goodbye without reading
+    // WS-11: a server that sends a close frame without reading
     @Test("a close frame counts though the connection cannot be written any more") func closeBeforeReset() async throws
     {
         let server = try ScriptedServer.webSocket { socket in

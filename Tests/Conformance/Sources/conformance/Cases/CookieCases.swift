@@ -243,7 +243,7 @@ let cookieCases: [Case] = [
         let second = HTTPCookieStorage.sharedCookieStorage(forGroupContainerIdentifier: "a")
         try check(first === second, "two objects")
     },
-    Case("COOK-17", name: "cookies are percent-encoded text that nobody decodes") {
+    Case("COOK-17", name: "cookies are percent-encoded text that is not decoded") {
         try equal(try await sent("a=b%20c\"d\"; Path=/"), "a=b%20c\"d\"", "Cookie")
     },
 ]

@@ -229,7 +229,7 @@ let taskCases: [Case] = [
         let task = await run(try refusedURL(), recorder)
         try equal(task.error as NSError?, recorder.seen.errors[0], "error")
     },
-    Case("T-9", name: "a session keeps a resumed task that nobody else holds") {
+    Case("T-9", name: "a session keeps a resumed task without other references") {
         let server = try Server(Response(200, [], "a"))
         let recorder = Recorder()
         let session = makeSession(recorder)
