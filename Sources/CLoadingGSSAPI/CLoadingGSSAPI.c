@@ -202,11 +202,11 @@ clg_outcome clg_step(
     size_t *output_count) {
     uint32_t minor;
     library.release_buffer(&minor, &conversation->token);
-    buffer heard = {input_count, (void *)input};
+    buffer received = {input_count, (void *)input};
     bool is_bound = conversation->bindings.application_data.length > 0;
     uint32_t major = library.init_sec_context(
         &minor, conversation->user, &conversation->context, conversation->peer, conversation->mechanism,
-        FLAG_MUTUAL | FLAG_REPLAY, 0, is_bound ? &conversation->bindings : NULL, input_count > 0 ? &heard : NULL, NULL,
+        FLAG_MUTUAL | FLAG_REPLAY, 0, is_bound ? &conversation->bindings : NULL, input_count > 0 ? &received : NULL, NULL,
         &conversation->token, NULL, NULL);
     *output = conversation->token.value;
     *output_count = conversation->token.length;

@@ -1,4 +1,4 @@
-// nghttp2, loaded at run time: its library is not linked, so a program that never speaks HTTP/2 starts without it.
+// nghttp2, loaded at run time: its library is not linked, so a program that never uses HTTP/2 starts without it.
 #ifndef C_LOADING_HTTP2_LIBRARY_H
 #define C_LOADING_HTTP2_LIBRARY_H
 

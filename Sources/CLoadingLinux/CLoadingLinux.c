@@ -43,17 +43,17 @@ void cll_watch_forks(void (*before)(void), void (*after)(_Bool is_child)) {
 
 void cll_name_thread(const char *name) { pthread_setname_np(pthread_self(), name); }
 
-int cll_local_addresses_of_ways(int descriptor, struct sockaddr_storage *addresses, int most) {
+int cll_local_addresses_of_subflows(int descriptor, struct sockaddr_storage *addresses, int most) {
     // As in linux/mptcp.h, which older headers have without these.
     typedef struct { struct sockaddr_storage local, remote; } ends;
     struct {
         struct { uint32_t size, count, size_in_kernel, size_of_ends; } __attribute__((aligned(8))) head;
-        ends ways[32];
+        ends subflows[32];
     } answer = { .head = { .size = sizeof answer.head, .size_of_ends = sizeof(ends) } };
     socklen_t length = sizeof answer;
     if (getsockopt(descriptor, 284 /* SOL_MPTCP */, 3, &answer, &length) != 0) return -1;
     int count = answer.head.count < 32 ? (int)answer.head.count : 32;
-    for (int index = 0; index < count && index < most; index++) addresses[index] = answer.ways[index].local;
+    for (int index = 0; index < count && index < most; index++) addresses[index] = answer.subflows[index].local;
     return count;
 }
 

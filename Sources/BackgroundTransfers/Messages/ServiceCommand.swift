@@ -53,7 +53,7 @@ package enum ServiceCommand: Codable, Equatable, Sendable {
 
 /// The first message of a client.
 package struct ServiceHello: Codable, Equatable, Sendable {
-    /// The versions of the protocol that the client speaks.
+    /// The versions of the protocol that the client supports.
     package var oldest: Int
     package var newest: Int
     /// The name of the application, to which session identifiers are local (S-22). Nil for an administrator.

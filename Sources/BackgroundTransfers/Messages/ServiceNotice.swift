@@ -62,7 +62,7 @@ extension ServiceNotice {
 }
 
 package struct ServiceWelcome: Codable, Equatable, Sendable {
-    /// The version that both speak from now on.
+    /// The version that both ends use from now on.
     package var version: Int
     /// The service's executable.
     package var program: String

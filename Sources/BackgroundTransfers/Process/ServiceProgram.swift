@@ -18,7 +18,7 @@ package enum ServiceProgram: Equatable, Sendable {
 
     /// The named program, else an installed one, else the process's own.
     package static func found() throws(ServiceStartFailure) -> ServiceProgram {
-        // Not heeded by a process with other rights than its user.
+        // Ignored by a process with other rights than its user.
         if let named = cll_environment(variable).map({ String(cString: $0) }), !named.isEmpty {
             guard named.hasPrefix("/"), StorageDirectory.isTrustedProgram(named) else { throw .untrustedProgram(named) }
             return .installed(named)

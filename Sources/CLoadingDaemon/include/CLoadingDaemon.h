@@ -23,7 +23,7 @@ int cld_start_service(
 const char *cld_library(void);
 
 // Whether this program runs the service when it is started with `CLD_SOCKET_VARIABLE`. Not if it has other rights than the user, because
-// then it does not heed its environment.
+// then it ignores its environment.
 int cld_can_serve(void);
 
 char **cld_environment(void);

@@ -93,21 +93,21 @@ static inline void cll_eventfd_clear(int descriptor) {
 static inline int cll_socket(int family, int type, int protocol) {
     return socket(family, type | SOCK_CLOEXEC | SOCK_NONBLOCK, protocol);
 }
-// A socket for TCP, over several ways at once if that is wanted and the kernel can.
+// A socket for TCP, over several subflows (MPTCP) if that is wanted and the kernel supports it.
 static inline int cll_stream_socket(int family, int is_multipath) {
     int done = is_multipath ? cll_socket(family, SOCK_STREAM, 262 /* IPPROTO_MPTCP */) : -1;
     return done >= 0 ? done : cll_socket(family, SOCK_STREAM, 0);
 }
-// Whether both sides have agreed on several ways: where they have not, the kernel has gone back to TCP, and does not know the
+// Whether both ends have agreed on MPTCP. If they have not, the kernel has gone back to TCP, and does not know the
 // option. (MPTCP_INFO)
 static inline int cll_is_multipath(int descriptor) {
     uint8_t information[256];
     socklen_t length = sizeof information;
     return getsockopt(descriptor, 284 /* SOL_MPTCP */, 1, information, &length) == 0;
 }
-// Where the ways of a multipath connection begin: how many there are, of which at most `most` are written; -1 where the kernel
-// does not tell. (MPTCP_SUBFLOW_ADDRS)
-int cll_local_addresses_of_ways(int descriptor, struct sockaddr_storage *addresses, int most);
+// The local addresses of the subflows of an MPTCP connection. Returns their number, of which at most `most` are written, or -1
+// if the kernel does not report them. (MPTCP_SUBFLOW_ADDRS)
+int cll_local_addresses_of_subflows(int descriptor, struct sockaddr_storage *addresses, int most);
 // `value` has the six bits of a traffic class.
 static inline int cll_traffic_class(int descriptor, int is_ipv6, int value) {
     int octet = value << 2;

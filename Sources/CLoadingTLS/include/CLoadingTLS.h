@@ -104,7 +104,7 @@ bool clt_stream_identity_requested(const clt_stream *stream);
 bool clt_stream_identity_provided(const clt_stream *stream);
 bool clt_stream_identity_refused(const clt_stream *stream);  // OpenSSL would not use the identity it was given
 size_t clt_stream_issuer_count(const clt_stream *stream);
-// The DER form of a distinguished name; valid as long as the stream stands still.
+// The DER form of a distinguished name; valid until the next call for the stream.
 const uint8_t *clt_stream_issuer(const clt_stream *stream, size_t index, size_t *count);
 size_t clt_stream_signature_schemes(const clt_stream *stream, uint16_t *schemes, size_t capacity);
 // False if no decision is pending. The identity must outlive the next call of clt_handshake or clt_read; it may be NULL.

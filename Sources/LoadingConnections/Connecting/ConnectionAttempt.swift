@@ -125,7 +125,7 @@ final class ConnectionAttempt: ConnectionChallengeDelegate {
         return connector?.pendingPhase
     }
 
-    /// The loop's time of the last sign of life over TCP: a host accepted the connection, or sent bytes of a handshake.
+    /// The loop's time of the last activity over TCP: a host accepted the connection, or sent bytes of a handshake.
     /// 0 before the first.
     var lastArrival: Int64 {
         if let handshake { return max(handshakeBeginning, handshake.lastArrival) }

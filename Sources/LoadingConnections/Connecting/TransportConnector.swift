@@ -80,7 +80,7 @@ final class TransportConnector {
         return PendingPhase(phase: tunnel == nil ? .connection : .tunnel, since: phaseBeginning)
     }
 
-    /// The loop's time of the last sign of life from the host or the proxy: it accepted the connection, or sent bytes.
+    /// The loop's time of the last activity of the host or the proxy: it accepted the connection, or sent bytes.
     /// 0 before the first.
     var lastArrival: Int64 { max(acceptance, handshake?.lastArrival ?? tunnel?.lastArrival ?? 0) }
 

@@ -77,7 +77,7 @@ extension HTTPExchangeStream {
 
 extension ConnectionFacts {
     /// - Parameter protocolName: The ALPN name of the protocol in use.
-    init(of stream: ByteStream, to key: ConnectionKey, speaking protocolName: String, isReused: Bool) {
+    init(of stream: ByteStream, to key: ConnectionKey, protocolName: String, isReused: Bool) {
         let local = stream.localAddress
         let remote = stream.remoteAddress
         // TLS that ends at a proxy is not TLS with the server.

@@ -108,7 +108,7 @@ package final class FTPConnection: ByteStreamOwner, ConnectionChallengeDelegate 
             connector = nil
             stream.owner = self
             control = stream
-            let facts = ConnectionFacts(of: stream, to: key, speaking: "ftp", isReused: false)
+            let facts = ConnectionFacts(of: stream, to: key, protocolName: "ftp", isReused: false)
             observer?.ftpRecorded(.connectionAssigned(facts))
             // The greeting may have arrived already.
             if stream.mayHaveMore { stream.callAgain() }

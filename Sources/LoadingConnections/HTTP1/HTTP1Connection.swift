@@ -112,7 +112,7 @@ package final class HTTP1Connection: HTTPExchangeStream, ByteStreamOwner, LoopTi
     package var lastArrival: Int64? { stream.lastArrival }
 
     package func facts(isReused: Bool) -> ConnectionFacts {
-        ConnectionFacts(of: stream, to: primaryOrigin.key, speaking: "http/1.1", isReused: isReused)
+        ConnectionFacts(of: stream, to: primaryOrigin.key, protocolName: "http/1.1", isReused: isReused)
     }
 
     // MARK: Starting

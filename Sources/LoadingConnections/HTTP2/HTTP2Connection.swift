@@ -62,7 +62,7 @@ final class HTTP2Connection: MultiplexedConnectionState, MultiplexedConnection, 
     }
 
     func facts(isReused: Bool) -> ConnectionFacts {
-        ConnectionFacts(of: stream, to: primaryOrigin.key, speaking: "h2", isReused: isReused)
+        ConnectionFacts(of: stream, to: primaryOrigin.key, protocolName: "h2", isReused: isReused)
     }
 
     /// Sends the connection preface. The server's first frames may have arrived with its handshake.

@@ -66,7 +66,7 @@ extension ConnectionPool {
         }
         if requiredVersion == .http2 {
             stream.close()
-            return failed(attempt, with: ConnectionFailure(.cannotSpeak("the server did not agree to HTTP/2")))
+            return failed(attempt, with: ConnectionFailure(.versionUnavailable("the server did not agree to HTTP/2")))
         }
         origin.finish(attempt)
         if origin.key.mayShare {

@@ -23,7 +23,7 @@ extension ConnectionPool {
     }
 
     private func permitted(for key: ConnectionKey, _ find: () -> AlternativeService?) -> AlternativeService? {
-        guard maySpeakHTTP3(key), let service = find() else { return nil }
+        guard mayUseHTTP3(key), let service = find() else { return nil }
         // An alternative that a server at another place has named would be looked for where DNS leads.
         if destinations.replaces(key.place), service.hostPort(for: key.place) != key.place { return nil }
         return service
@@ -32,11 +32,11 @@ extension ConnectionPool {
     /// Whether the HTTPS record of an origin is worth a query. If QUIC does not reach the origin itself, it is unlikely
     /// to reach an alternative endpoint of the same origin.
     func mayFindHTTP3(of key: ConnectionKey) -> Bool {
-        maySpeakHTTP3(key) && !http3Services.isBroken(key.place, at: loop.now)
+        mayUseHTTP3(key) && !http3Services.isBroken(key.place, at: loop.now)
             && !destinations.replaces(key.place)
     }
 
-    func maySpeakHTTP3(_ key: ConnectionKey) -> Bool {
+    func mayUseHTTP3(_ key: ConnectionKey) -> Bool {
         key.mayShare && key.proxyMode == nil && security.allowsHTTP3 && requiredVersion != .http2
             && destinations.socketPath == nil
     }

@@ -95,10 +95,10 @@ package final class ConnectionPool {
     package func obstacle(to key: ConnectionKey) -> LoadError? {
         guard let requiredVersion, requiredVersion != .http11 else { return nil }
         let name = requiredVersion == .http2 ? "HTTP/2" : "HTTP/3"
-        if !key.isSecure { return .cannotSpeak("\(name) is spoken with https only") }
+        if !key.isSecure { return .versionUnavailable("\(name) is supported with https only") }
         guard requiredVersion == .http3 else { return nil }
-        if !HTTP3Session.isAvailable { return .cannotSpeak("HTTP/3 is not part of this build") }
-        return maySpeakHTTP3(key) ? nil : .cannotSpeak("HTTP/3 needs TLS 1.3 and a direct connection")
+        if !HTTP3Session.isAvailable { return .versionUnavailable("HTTP/3 is not part of this build") }
+        return mayUseHTTP3(key) ? nil : .versionUnavailable("HTTP/3 needs TLS 1.3 and a direct connection")
     }
 
     package func requireHTTP1(of key: inout ConnectionKey) {

@@ -6,7 +6,7 @@ package enum AwaitedTaking {
     /// Messages are unread.
     case messages
     /// The caller of an `async` method has been given the last message. It resumes on an executor of its own, and would
-    /// hear of the end before.
+    /// get the end before.
     case caller
 }
 

@@ -23,7 +23,7 @@ package import LoadingTransport
 /// **Closing.** When the server's close frame arrives, or the client closes, the close frames are exchanged within
 /// `TimeLimits.webSocketClose`. The connection is then left. If the server was first, the load ends when the client has
 /// taken in the messages before the close frame, or when it takes in nothing for `TimeLimits.webSocketClose`: a client
-/// that receives one message after the other hears of the closing after the last. If the last one was given to the caller
+/// that receives one message after the other gets the closing after the last. If the last one was given to the caller
 /// of an `async` method, the end waits until it asks for the next one, but no longer than
 /// `TimeLimits.webSocketResumption`. What waits to be sent or answered fails before this wait.
 package final class WebSocketLoad: Load, LoopTimerTarget, StreamConnectionOwner {

@@ -28,8 +28,8 @@ struct HTTP1StatusLine {
         reasonEnd = bytes.startOfTrailingWhitespace(from: 13, to: end)
     }
 
-    /// What is wrong with the first octets of a status line that may not be whole yet, so that a server that speaks
-    /// something else is found out at once and not when its connection ends.
+    /// What is wrong with the first octets of a status line that may not be whole yet, so that a server with
+    /// another protocol is detected at once and not when its connection ends.
     static func problem(inPrefix bytes: UnsafeRawBufferPointer, end: Int) -> HTTP1ParseError? {
         let name: StaticString = "HTTP/"
         for index in 0..<min(end, name.utf8CodeUnitCount) where bytes[index] != name.utf8Start[index] {

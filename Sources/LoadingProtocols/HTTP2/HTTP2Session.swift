@@ -62,7 +62,7 @@ package final class HTTP2Session: HTTPStreamSession {
     /// The peer has sent GOAWAY.
     var isPeerLeaving = false
     private var isLeaving = false
-    private var hasSaidGoodbye = false
+    private var hasSentGOAWAY = false
 
     /// Whether nghttp2 can be loaded. The first access waits for that.
     package static let isAvailable = clh_is_available()
@@ -203,7 +203,7 @@ package final class HTTP2Session: HTTPStreamSession {
     package func reset(_ stream: Int64, code: HTTP2ErrorCode = .cancel) {
         if let slot = slot(of: stream) {
             if let session = usable { clh_reset(session, streams[slot].number, code.rawValue) }
-            if isUnheard(slot) { return drop(slot, .cancelled) }
+            if isUnsent(slot) { return drop(slot, .cancelled) }
             mute(slot, .cancelled)
         } else if unread.dropped(ofClosed: stream) {
             returnToConnection()
@@ -226,13 +226,13 @@ package final class HTTP2Session: HTTPStreamSession {
 
     package func goAway() {
         isLeaving = true
-        sayGoodbye()
+        sendGOAWAY()
     }
 
     /// The GOAWAY follows all requests: a server may ignore requests after it.
-    private func sayGoodbye() {
-        guard let session = usable, isLeaving, !hasSaidGoodbye, unsent.isEmpty else { return }
-        hasSaidGoodbye = true
+    private func sendGOAWAY() {
+        guard let session = usable, isLeaving, !hasSentGOAWAY, unsent.isEmpty else { return }
+        hasSentGOAWAY = true
         clh_go_away(session)
     }
 
@@ -296,12 +296,12 @@ package final class HTTP2Session: HTTPStreamSession {
     /// From now on nghttp2 has the stream's slot.
     func headWasSent(_ stream: Int32) {
         if let index = unsent.firstIndex(where: { $0.number == stream }) { unsent.remove(at: index) }
-        sayGoodbye()
+        sendGOAWAY()
     }
 
-    /// Whether nothing of the stream has gone out. nghttp2 holds back what is beyond the peer's limit, whatever becomes
+    /// Whether nothing of the stream was sent. nghttp2 holds back what is beyond the peer's limit, whatever becomes
     /// of it, so that its end is reported here.
-    private func isUnheard(_ slot: Int) -> Bool {
+    private func isUnsent(_ slot: Int) -> Bool {
         guard let session else { return true }
         return !streams[slot].isHeadSent && clh_slot(session, streams[slot].number) != slot
     }
@@ -320,7 +320,7 @@ package final class HTTP2Session: HTTPStreamSession {
     /// Returns the requests that exceed the peer's limit, in their order. The oldest ones stay queued.
     func dropUnsent(beyond count: Int) {
         guard let session = usable else { return }
-        let tooMany = unsent.filter { isUnheard($0.slot) }.suffix(max(0, openStreamCount &- count))
+        let tooMany = unsent.filter { isUnsent($0.slot) }.suffix(max(0, openStreamCount &- count))
         for (number, slot) in tooMany where streams[slot].number == number {
             clh_reset(session, number, HTTP2ErrorCode.cancel.rawValue)
             drop(slot, .refused)
@@ -348,7 +348,7 @@ package struct HTTP2Configuration: Sendable, Equatable {
     }
 }
 
-/// Receives the events of a session. The first call of `peerSettingsChanged` means that the peer does speak HTTP/2.
+/// Receives the events of a session. The first call of `peerSettingsChanged` means that the peer supports HTTP/2.
 package protocol HTTP2SessionObserver: HTTPStreamObserver {
     /// No request can be submitted any more. Streams above `lastStream` are reported as refused next.
     func peerIsGoingAway(lastStream: Int64, code: HTTP2ErrorCode)

@@ -138,7 +138,9 @@ extension LoadError {
 /// Connection failures.
 extension LoadError {
     /// The required version of HTTP cannot be negotiated.
-    package static func cannotSpeak(_ reason: String) -> LoadError { LoadError(code: -1200, cause: .http(reason)) }
+    package static func versionUnavailable(_ reason: String) -> LoadError {
+        LoadError(code: -1200, cause: .http(reason))
+    }
 
     package static let cannotFindHost = LoadError(code: -1003)
     package static let cannotConnectToHost = LoadError(code: -1004)

@@ -146,7 +146,7 @@ package final class Database {
 
     /// Executes statements without parameters and results.
     package func execute(_ statements: String) throws(StorageFailure) {
-        renewAllowance()
+        resetStepLimit()
         let code = sqlite.exec(handle, statements, nil, nil, nil)
         guard code == SQLITE_OK else { throw failure(.write, code) }
     }
@@ -175,7 +175,7 @@ package final class Database {
             let code = bind(value, to: statement, at: Int32(truncatingIfNeeded: index + 1))
             guard code == SQLITE_OK else { throw failure(.write, code) }
         }
-        renewAllowance()
+        resetStepLimit()
         while true {
             switch sqlite.step(statement) {
             case SQLITE_ROW: try each(row(of: statement))
@@ -189,7 +189,7 @@ package final class Database {
     package var changes: Int { Int(sqlite.changes(handle)) }
     package var lastRow: Int64 { sqlite.last_insert_rowid(handle) }
 
-    private func renewAllowance() {
+    private func resetStepLimit() {
         // A scan of a large file takes fewer steps than the file has bytes. The file may have grown.
         if statementCount % 1000 == 0 {
             let size = (try? PathHandle(path).size) ?? 0

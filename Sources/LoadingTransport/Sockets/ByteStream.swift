@@ -342,7 +342,8 @@ package final class ByteStream: ReadinessHandler {
     package var localAddresses: [SocketAddress] {
         guard isMultipath else { return localAddress.map { [$0] } ?? [] }
         var subflows = [sockaddr_storage](repeating: sockaddr_storage(), count: Self.maximumSubflows)
-        let count = min(Int(cll_local_addresses_of_ways(descriptor, &subflows, Int32(subflows.count))), subflows.count)
+        let count = min(
+            Int(cll_local_addresses_of_subflows(descriptor, &subflows, Int32(subflows.count))), subflows.count)
         // A connection without subflows may report none, or an unspecified address.
         guard count > 0 else { return localAddress.map { [$0] } ?? [] }
         return subflows.prefix(count).compactMap { subflow in

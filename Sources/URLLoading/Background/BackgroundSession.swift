@@ -338,7 +338,7 @@ final class BackgroundSession: @unchecked Sendable {
                 : "this program is too old for the background service \(program): update the program"
             lose(
                 .backgroundServiceLost(
-                    "\(update) (it speaks versions \(oldest) to \(newest), the program "
+                    "\(update) (it supports versions \(oldest) to \(newest), the program "
                         + "\(ServiceProtocol.oldestVersion) to \(ServiceProtocol.version))"))
         case .journal(let reason): lose(.backgroundServiceLost("the journal of the background service: \(reason)"))
         case .invalidMessage: lose(.backgroundServiceLost("the background service refuses a message of this program"))

@@ -362,9 +362,9 @@ extension HTTPCookieStorage {
     }
 
     /// Observers are not called on the storage's thread, because they may block on a thread that waits for it.
-    func announceChangeLater() { Self.heralds.async { [self] in announceChange() } }
+    func announceChangeLater() { Self.announcements.async { [self] in announceChange() } }
 
-    private static let heralds = DispatchQueue(label: "url-cookie-news")
+    private static let announcements = DispatchQueue(label: "url-cookies")
 
     /// Posts the notification. Runs the program's code.
     func announceChange() {

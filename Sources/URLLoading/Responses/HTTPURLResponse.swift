@@ -140,7 +140,7 @@ open class HTTPURLResponse: URLResponse, @unchecked Sendable {
         defer { lock.unlock() }
         if let values { return values[name] }
         reads += 1
-        // Only who reads many fields pays for the table.
+        // The table is made only when many fields are read.
         if reads > Self.fewReads {
             values = Dictionary(
                 (0..<fields.count).lazy.compactMap { [fields] index in

@@ -61,15 +61,15 @@ struct WebSocketInbox {
     /// Whether reading is to go on.
     var wantsMore: Bool { !isReadingStopped }
 
-    /// The server has closed, and nothing more comes. What the end waits for; the load then has to hear of each message
-    /// that is taken, and of each call.
+    /// The server has closed, and nothing more comes. What the end waits for; the load must then be notified of each
+    /// message that is taken, and of each call.
     mutating func awaitEnd() -> AwaitedTaking {
         let awaited: AwaitedTaking = !messages.isEmpty ? .messages : isCallerResuming ? .caller : .nothing
         isEndAwaited = awaited != .nothing
         return awaited
     }
 
-    /// The next message for a new call, if no earlier one waits. `mustRead` if the load has to hear of it: reading may
+    /// The next message for a new call, if no earlier one waits. `mustRead` if the load must be notified: reading may
     /// go on again, or the end waits.
     mutating func takeMessage(for caller: TaskCaller) -> (message: Message, mustRead: Bool)? {
         guard !isHeld, receivers.isEmpty, let (message, octets) = messages.popFirst() else { return nil }
@@ -87,7 +87,7 @@ struct WebSocketInbox {
         return true
     }
 
-    /// True if the load has to hear of it.
+    /// True if the load must be notified.
     @discardableResult
     mutating func wait(_ receiver: Receiver) -> Bool {
         receivers.append(receiver)

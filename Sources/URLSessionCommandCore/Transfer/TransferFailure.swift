@@ -136,7 +136,7 @@ package struct TransferFailure: Error, Equatable, Sendable {
             self.init(.tlsHandshake, "no secure connection to \(authority)\(cause): install that library")
         case .secureConnectionFailed, .appTransportSecurityRequiresSecureConnection:
             self.init(
-                .tlsHandshake, "no secure connection to \(authority)\(cause): does this port speak TLS 1.2 or later?")
+                .tlsHandshake, "no secure connection to \(authority)\(cause): does this port support TLS 1.2 or later?")
         case .cannotCreateFile, .cannotOpenFile, .cannotWriteToFile, .cannotCloseFile:
             self.init(
                 .writeError,

@@ -21,7 +21,7 @@ enum SlowReader {
         for isSecure in [false, true] {
             let base = isSecure ? "https://127.0.0.1:\(server.ports.secure)" : "http://127.0.0.1:\(server.ports.plain)"
             for form in Form.allCases {
-                let answer = ServerScript.counted(size: form.standsStill ? min(size, 96_000_000) : size)
+                let answer = ServerScript.counted(size: form.hasStandstill ? min(size, 96_000_000) : size)
                 guard let url = URL(string: base + answer.path), let small = URL(string: base + "/counted/1000") else {
                     return false
                 }
@@ -32,12 +32,12 @@ enum SlowReader {
                 ProcessState.forgetPeak()
                 let reader = Reader(form, rate: rate)
                 let watch = LeadWatch(server, reader.count)
-                let outcome = reader.read(url, standstill: form.standsStill ? standstill : 0)
+                let outcome = reader.read(url, standstill: form.hasStandstill ? standstill : 0)
                 let (ahead, stopped) = watch.end()
                 let memory = ProcessState.peak - idle
                 let isGood =
                     outcome == "whole" && ahead < mostAhead && (memory < memoryLimit || ProcessState.isSanitized)
-                    && (!form.standsStill || stopped)
+                    && (!form.hasStandstill || stopped)
                 isClean = isClean && isGood
                 let name = "\(form)".padding(toLength: 16, withPad: " ", startingAt: 0)
                 say(
@@ -56,7 +56,7 @@ enum SlowReader {
         case heldResponse
         case suspendedQueue
 
-        var standsStill: Bool { self == .heldResponse || self == .suspendedQueue }
+        var hasStandstill: Bool { self == .heldResponse || self == .suspendedQueue }
     }
 }
 
@@ -172,7 +172,7 @@ private final class Reader: NSObject, URLSessionDataDelegate, @unchecked Sendabl
     /// Consumes bytes at the configured rate.
     private func take(_ bytes: Int) {
         count.add(bytes)
-        guard !form.standsStill else { return }
+        guard !form.hasStandstill else { return }
         let due = Double(count.total) / Double(rate)
         let now = Double(DispatchTime.now().uptimeNanoseconds - begin.uptimeNanoseconds) / 1e9
         if due > now { usleep(UInt32((due - now) * 1e6)) }

@@ -106,34 +106,34 @@ enum LoadMachineTable {
 
     private static func row(of stage: Stage) -> Row {
         switch stage {
-        case .notStarted: [(.start, .transportSecurity)] + running(stage)
-        case .connectivity: [(.passed(stage), .transportSecurity)] + running(stage)
-        case .uploadPause: [(.passed(stage), .transportSecurity)] + loads + running(stage)
-        case .transportSecurity: [(.passed(stage), .cookies)] + loads + running(stage)
-        case .cookies: [(.passed(stage), .cacheLookup)] + loads + running(stage)
-        case .cacheLookup: [(.passed(stage), .cacheDecision)] + loads + running(stage)
-        case .cacheDecision: [(.passed(stage), .requestBody)] + responds(stage) + loads + running(stage)
-        case .requestBody: [(.passed(stage), .proxyResolution)] + responds(stage) + loads + running(stage)
+        case .notStarted: [(.start, .transportSecurity)] + lives(stage)
+        case .connectivity: [(.passed(stage), .transportSecurity)] + lives(stage)
+        case .uploadPause: [(.passed(stage), .transportSecurity)] + loads + lives(stage)
+        case .transportSecurity: [(.passed(stage), .cookies)] + loads + lives(stage)
+        case .cookies: [(.passed(stage), .cacheLookup)] + loads + lives(stage)
+        case .cacheLookup: [(.passed(stage), .cacheDecision)] + loads + lives(stage)
+        case .cacheDecision: [(.passed(stage), .requestBody)] + responds(stage) + loads + lives(stage)
+        case .requestBody: [(.passed(stage), .proxyResolution)] + responds(stage) + loads + lives(stage)
         case .proxyResolution:
             [(.passed(stage), .exchange), (.givesUpExchange, .transportSecurity)] + responds(stage) + loads
-                + running(stage)
+                + lives(stage)
         case .exchange:
             [(.losesRoute, .connectivity), (.givesUpExchange, .transportSecurity), (.deliversParts, .body)]
-                + responds(stage) + loads + running(stage)
+                + responds(stage) + loads + lives(stage)
         case .challenge:
-            [(.dropsChallenge, .exchange), (.deliversParts, .body)] + responds(stage) + loads + running(stage)
+            [(.dropsChallenge, .exchange), (.deliversParts, .body)] + responds(stage) + loads + lives(stage)
         case .response:
-            [(.acceptsResponse, .body), (.deliversParts, .body)] + responds(stage) + loads + running(stage)
-        case .redirect, .uploadMove, .mediaType: [(.deliversParts, .body)] + responds(stage) + loads + running(stage)
-        case .body: responds(stage) + loads + running(stage)
-        case .closingFile, .storing: loads + running(stage)
+            [(.acceptsResponse, .body), (.deliversParts, .body)] + responds(stage) + loads + lives(stage)
+        case .redirect, .uploadMove, .mediaType: [(.deliversParts, .body)] + responds(stage) + loads + lives(stage)
+        case .body: responds(stage) + loads + lives(stage)
+        case .closingFile, .storing: loads + lives(stage)
         case .failing: [(.ends, .ended)]
         case .ended: []
         }
     }
 
     /// The load has not ended.
-    private static func running(_ stage: Stage) -> Row {
+    private static func lives(_ stage: Stage) -> Row {
         [(.suspend, stage), (.fails(.timedOut), .failing), (.ends, .ended)]
     }
 

@@ -42,7 +42,7 @@ let transportSecurityCases: [Case] = [
             "challenges")
         try equal(code(recorder.seen.errors[0]), NSURLErrorCancelled, "error")
     },
-    Case("TLS-5", name: "a server that does not speak TLS is -1200") {
+    Case("TLS-5", name: "a server without TLS is -1200") {
         let server = try Server { connection, _ in
             _ = try connection.bytes(1)
             try connection.send("HTTP/1.1 400 Bad Request\r\n\r\nthis is not TLS")
