@@ -1,4 +1,4 @@
-"""The programs that are compared, and how each is told what to do."""
+"""The programs that are compared, and the arguments of each."""
 
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -120,7 +120,7 @@ DEBUG_WORKLOADS = ("w1", "w2a", "w3", "w5", "b1", "b2", "d1")
 
 
 def reference(workload: Workload) -> str:
-    """Whom ratios are given to: curl, but where it does not speak the protocol."""
+    """The client that ratios refer to: curl, unless it does not support the protocol."""
     if workload.messages:
         return "libwebsockets"
     return "quic-go" if workload.version == 3 else "curl"

@@ -25,7 +25,7 @@ class Sample:
     peak_rss_kb: int = 0
     start_ms: float = 0
     server_cpu: float = 0
-    # As the server or the kernel counted them; 0 where nobody does.
+    # As the server or the kernel counted them; 0 where neither does.
     connections: int = 0
     load: float = 0
     # Why the run does not count; empty when it does.

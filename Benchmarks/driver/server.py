@@ -32,7 +32,7 @@ class Server:
         return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
     def connections(self) -> int | None:
-        """How many it has taken so far; None when it does not tell."""
+        """How many it has taken so far; None when it does not report it."""
         return None
 
     def close(self) -> None:
@@ -170,14 +170,14 @@ def free_port(kind: int) -> int:
 
 
 def network_counter(path: str, group: str, name: str) -> int | None:
-    """From the pairs of lines in which the kernel tells names and values."""
+    """From the pairs of lines in which the kernel writes names and values."""
     lines = [line.split() for line in Path(path).read_text().splitlines() if line.startswith(f"{group}:")]
     values = dict(zip(*lines)) if len(lines) == 2 else {}
     return int(values[name]) if name in values else None
 
 
 def start_servers(program: list[str], folder: Path, versions: set[int], say) -> dict[int, Server]:
-    """By the version of HTTP that each speaks; one that is not installed is missing."""
+    """By the version of HTTP that each supports; one that is not installed is missing."""
     servers: dict[int, Server] = {1: OwnServer(program, folder)}
     for version, kind in {2: HTTP2Server, 3: HTTP3Server}.items():
         if version in versions and shutil.which(kind.program):

@@ -71,7 +71,7 @@ final class HTTP2Connection: @unchecked Sendable {
     private func advance(with bytes: [UInt8]) -> Bool {
         condition.lock()
         let isValid = clth_receive(session, bytes, bytes.count)
-        // Also after an error, which the client is told.
+        // Also after an error, which is reported to the client.
         let isOpen = flush() && isValid && clth_is_open(session)
         let new = requests
         requests = []
@@ -130,7 +130,7 @@ final class HTTP2Connection: @unchecked Sendable {
 
     private func respond(to request: TestRequest, _ place: Int, on stream: Int32) {
         guard var response = core.response(to: request, place, unless: { isClosed(stream) }) else { return }
-        // Clients are told of no extended CONNECT (RFC 8441), so this request asks for no WebSocket.
+        // Extended CONNECT (RFC 8441) is not announced, so this request asks for no WebSocket.
         if response.webSocket != nil { response = TestResponse(status: 400) }
         let writer = HTTP2ResponseWriter(self, stream)
         // An error means that the client has gone, or has cancelled the request.

@@ -92,7 +92,7 @@ final class TestConnection: ResponseWriter {
         return request
     }
 
-    /// Tells the client what is wrong with its request.
+    /// Reports to the client what is wrong with its request.
     private func refused(_ reason: String) throws -> TestSocket.Ended {
         let head = "HTTP/1.1 400 Bad Request\r\nContent-Type: text/plain\r\nContent-Length: \(reason.utf8.count)\r\n"
         try write(head + "Connection: close\r\n\r\n" + reason)

@@ -11,8 +11,7 @@ public struct TestResponse: Sendable {
     public var body: Data
     /// Whether the body is sent without `Content-Length`: over HTTP/1.1 in chunks, a piece of at most 64 KiB in each.
     public var isChunked = false
-    /// Whether the connection takes no request after this one, and the client is told so, by `Connection: close` or
-    /// GOAWAY.
+    /// Whether the connection takes no request after this one, which is announced by `Connection: close` or GOAWAY.
     public var closesConnection = false
     /// How long the server waits before the head.
     public var delay = Duration.zero

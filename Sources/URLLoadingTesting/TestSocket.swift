@@ -143,7 +143,7 @@ final class TestSocket: @unchecked Sendable {
     /// Ends the connection in both directions, so that no thread waits for it any more.
     func interrupt() { withDescriptor { _ = shutdown(descriptor, Int32(SHUT_RDWR)) } }
 
-    /// Tells the client that nothing follows (close_notify), if the connection uses TLS and is not to be reset.
+    /// Sends close_notify, if the connection uses TLS and is not to be reset.
     func finish() {
         if ending.withLock({ isReset }) { return }
         withDescriptor { lock.withLock { if let tls { cltt_close(tls) } } }

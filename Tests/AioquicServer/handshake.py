@@ -1,7 +1,7 @@
 """A server of QUIC that attacks whoever says hello to it: which attack is the last argument.
 
 It attacks one client and then is deaf. The first datagram is a line of its output ("hello"), and so are what the client says of
-the end ("closed 0xd", with a code of QUIC's) and how the attack ended: "over", since nobody was there any more, or "endless".
+the end ("closed 0xd", with a code of QUIC's) and how the attack ended: "over", since the port was closed, or "endless".
 Most attacks are made of what anybody could send who has seen the first datagram.
 """
 
@@ -88,7 +88,7 @@ class Attack:
         self.keys = CryptoPair()
         self.keys.setup_initial(self.first_id, is_client=False, version=1)
         say("hello")
-        # From now on the kernel tells when nobody is there.
+        # From now on the kernel reports a closed port.
         self.near.connect(far)
         self.near.setblocking(False)
         try:
@@ -140,7 +140,7 @@ class Attack:
 
 
 class Server(QuicConnectionProtocol):
-    """Attacks with what only who holds the handshake's keys can send."""
+    """Attacks that need the keys of the handshake."""
 
     def quic_event_received(self, event):
         if isinstance(event, HandshakeCompleted) and NAME == "key-update":
@@ -179,5 +179,5 @@ if NAME == "long-certificate":
 if NAME in ("long-certificate", "key-update"):
     asyncio.run(serve_quic(int(port), key, chain))
 Attack(NAME, int(port)).run()
-# Who is deaf does not end.
+# A program that reads nothing does not end.
 signal.pause()

@@ -1,4 +1,4 @@
-"""An HTTP/3 server over aioquic that attacks who asks it: the path of a request names the attack.
+"""An HTTP/3 server over aioquic that attacks its clients: the path of a request names the attack.
 
 Each handshake is a line of its output, and so is the end of each attacked connection, with what the client has said of it:
 "/pings http 0x107" with a code of HTTP/3's, "/pings quic 0x7" with one of QUIC's.
@@ -26,7 +26,7 @@ from aioquic.tls import Epoch
 
 # What a client has to have ended the connection after, in packets.
 MOST = 100_000
-# Beyond what the kernel allows everybody.
+# Beyond what the kernel allows without privileges.
 SO_RCVBUFFORCE = 33
 DATAGRAM = 1150
 WINDOW = 1 << 20
@@ -278,12 +278,12 @@ class Server(QuicConnectionProtocol):
     def datagram_received(self, data, addr):
         if self.is_through and data[0] & 0x80 == 0:
             self.hear_end(data)
-        # A flood has no time to hear more.
+        # A flood has no time to read more.
         if not self.is_deaf:
             super().datagram_received(data, addr)
 
     def hear_end(self, data):
-        """aioquic waits for a while before it tells of the end."""
+        """aioquic waits for a while before it reports the end."""
         space = self._quic._spaces[Epoch.ONE_RTT]
         try:
             _, plain, index = self._quic._cryptos[Epoch.ONE_RTT].decrypt_packet(
@@ -385,7 +385,7 @@ class Server(QuicConnectionProtocol):
             try:
                 near.setsockopt(socket.SOL_SOCKET, option, 8 << 20)
             except PermissionError:
-                pass  # What the kernel allows everybody has to do.
+                pass  # The unprivileged limit has to do.
 
     async def flood(self, make):
         self.is_deaf = True
@@ -396,8 +396,8 @@ class Server(QuicConnectionProtocol):
             if make is FLOOD["/ids"]:
                 self.know(8 + index)
             self.packet(make(index))
-            # One datagram of the client's is heard in each turn, and it sends one for two. The last one must not be lost, since
-            # nothing else tells that the client is gone.
+            # One datagram of the client's is read in each turn, and it sends one for two. The last one must not be lost, since
+            # nothing else shows that the client is gone.
             await asyncio.sleep(0)
         print(f"{self.name} endless\n", end="", flush=True)
 
@@ -418,7 +418,7 @@ class Server(QuicConnectionProtocol):
         print(f"{self.name} endless\n", end="", flush=True)
 
     async def send_junk(self, id):
-        """Datagrams that could be the connection's and can be decrypted by nobody, before the response."""
+        """Datagrams that could be the connection's and cannot be decrypted, before the response."""
         for index in range(20_000):
             self._transport.sendto(
                 b"\x41" + self._quic._peer_cid.cid + os.urandom(30), self._quic._network_paths[0].addr)
@@ -427,7 +427,7 @@ class Server(QuicConnectionProtocol):
         self.say(id, OK + frame(0, b"well"), True)
 
     async def replay(self, id):
-        """Packets of the connection's once more, as anybody on the way could, before the response."""
+        """Packets of the connection's once more, as an attacker on the path could, before the response."""
         packets = [self.sealed(b"\1") for _ in range(100)]
         for index in range(20_000):
             self._transport.sendto(packets[index % len(packets)], self._quic._network_paths[0].addr)
@@ -460,7 +460,7 @@ class Server(QuicConnectionProtocol):
 
 async def main():
     port, key, chain = sys.argv[1:]
-    # A flood hears nothing meanwhile, and has to be longer than what a client on a busy machine takes with it.
+    # A flood reads nothing meanwhile, and has to be longer than what a client on a busy machine takes with it.
     configuration = QuicConfiguration(is_client=False, alpn_protocols=["h3"], idle_timeout=60)
     configuration.load_cert_chain(chain, key)
     await serve("127.0.0.1", int(port), configuration=configuration, create_protocol=Server)

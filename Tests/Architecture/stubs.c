@@ -43,7 +43,7 @@ static cl3_session *start(cl3_result *result) {
     local.sin_family = remote.sin_family = AF_INET;
     local.sin_addr.s_addr = remote.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
     remote.sin_port = htons(443);
-    // Nothing comes, so hardly anything is told.
+    // Nothing comes, so there are hardly any events.
     static const cl3_callbacks callbacks = {.more_streams = ignore_more_streams};
     static const cl3_limits limits = {
         .section_bytes = 65536, .section_fields = 100, .section_excess = 4, .table_capacity = 4096, .blocked_streams = 16,

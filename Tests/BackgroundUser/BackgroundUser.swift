@@ -7,14 +7,14 @@ import URLLoading
 ///     background-user start IDENTIFIER exit|die URL…   makes a download of each URL, and ends when all are resumed
 ///     background-user fork IDENTIFIER URL              makes a download, and is killed, after it has forked a process that stays for a
 ///                                                      minute and has what it had, whose process id is in the last line
-///     background-user finish IDENTIFIER COUNT [die N]  is told the rest, until so many tasks have ended; with `die` it is killed
+///     background-user finish IDENTIFIER COUNT [die N]  gets the rest, until so many tasks have ended; with `die` it is killed
 ///                                                      within the callback number N, from 1
 ///     background-user list IDENTIFIER                  lists the tasks
 ///     background-user launched                         is launched for events
 ///     background-user work IDENTIFIER LOG BASE COUNT   makes what is missing of COUNT transfers, alternately downloads of BASE/down/N and
 ///                                                      uploads to BASE/up/N, and notes each step in the file LOG, until all are done. It
 ///                                                      may be killed at any time and run again
-///     background-user many IDENTIFIER COUNT URL [hold]  creates COUNT downloads, lists them, and is told their ends, or with `hold` cancels
+///     background-user many IDENTIFIER COUNT URL [hold]  creates COUNT downloads, lists them, and gets their ends, or with `hold` cancels
 ///                                                      them before they have begun. Each line has a step and how long it took
 ///     background-user later IDENTIFIER SECONDS URL     makes a download that begins after so many seconds, and ends
 ///
@@ -160,7 +160,7 @@ private final class Teller: NSObject, URLSessionDownloadDelegate, @unchecked Sen
     }
 }
 
-/// Makes transfers that are noted in a file: what was created, resumed, and told.
+/// Makes transfers that are noted in a file: what was created, resumed, and reported.
 private final class Worker: NSObject, URLSessionDownloadDelegate, @unchecked Sendable {
     // Sendable: callbacks come one at a time, and `lock` guards what they share with the main thread.
     private let identifier: String
@@ -200,7 +200,7 @@ private final class Worker: NSObject, URLSessionDownloadDelegate, @unchecked Sen
             listed.signal()
         }
         listed.wait()
-        // An end that was not told before comes now, also of a task whose creation was not noted.
+        // An end that was not reported before comes now, also of a task whose creation was not noted.
         let untold = lock.withLock { Set(noted.filter { $0.hasPrefix("creating ") }.map(Self.name)) }
         if !untold.isEmpty { usleep(200_000) }
         let known = lock.withLock { Set(noted.filter { $0.hasPrefix("resumed ") }.map(Self.name)).union(done) }

@@ -3,7 +3,7 @@ internal import LoadingStorage
 internal import StorageSteps
 
 /// Does what a test says to the permanent credentials, in a process of its own: the libraries of the keyring stay in a
-/// process for ever, and none is to speak to the keyring of who runs the tests.
+/// process for ever, and none may use the keyring of the user that runs the tests.
 ///
 ///     keyring-user FOLDER APPLICATION MILLISECONDS
 ///

@@ -47,7 +47,7 @@ import URLLoading
         let server = try ApacheServer()
         defer { server.stop() }
         let configuration = URLSessionConfiguration.ephemeral
-        // The second request shall bring the page, not only hear that it is as before.
+        // The second request shall get the page, and not 304.
         configuration.urlCache = nil
         let session = URLSession(configuration: configuration)
         #expect(try await status(session, server.url("/short/page", user: secret)) == 200)

@@ -75,7 +75,7 @@ struct HTTP3ClientCertificateTests {
         request.assumesHTTP3Capable = true
         var answers: [Int] = []
         for _ in 0..<times {
-            // Whose certificate it has taken Caddy tells over TCP only.
+            // Caddy reports which certificate it has accepted over TCP only.
             let response = try await session.data(for: request).1
             answers.append((response as? HTTPURLResponse)?.statusCode ?? 0)
         }

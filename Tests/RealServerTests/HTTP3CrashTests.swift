@@ -3,7 +3,7 @@ import TestSupport
 import Testing
 import URLLoading
 
-/// HTTP/3 servers that become silent during responses, permanently or temporarily, and clients that are not heard.
+/// HTTP/3 servers that become silent during responses, permanently or temporarily, and clients whose packets are lost.
 @Suite(.needsHTTP3, .needs(.caddy), .timeLimit(.minutes(2))) struct HTTP3CrashTests {
     private static let count = 16
 

@@ -54,7 +54,7 @@ import URLLoading
         "what comes without end is left for TCP",
         arguments: [
             "pings", "many-pings", "no-frames", "retries", "versions", "keyless", "short-heads",
-            // Somebody on the way may have sent these, and ngtcp2 looks on.
+            // An attacker on the path may have sent these, so ngtcp2 ignores them.
             "far-hello", "gaps", "unknown-frame", "stream-frame",
         ])
     func endless(attack: String) async throws {

@@ -126,7 +126,7 @@ struct HTTP3RouteTests {
         }.filter { $0.request.url?.port == port }
     }
 
-    /// A body as it comes, and how long it stood still at most.
+    /// A body as it comes, and its longest pause.
     private struct Body {
         private var iterator: URLSession.AsyncBytes.AsyncIterator
         private(set) var bytes: [UInt8] = []
@@ -167,7 +167,7 @@ struct HTTP3RouteTests {
             #expect(transactions.count == 2)
             #expect(transactions.map(\.networkProtocolName) == ["h3", "h3"])
             #expect(transactions.map(\.remoteAddress) == [RemoteNetwork.address, RemoteNetwork.address])
-            // The first tells where it has begun.
+            // The first has the address at which it began.
             #expect(transactions.map(\.localAddress) == ["10.0.0.1", change.address])
             #expect(transactions.first?.isReusedConnection == false)
             // A connection that had no way is left to what it carries.
@@ -237,7 +237,7 @@ struct HTTP3RouteTests {
             let transactions = try await transactions(metrics, of: server, count: 4)
             #expect(transactions.map(\.isReusedConnection) == [false, true, true, true])
             #expect(transactions.map(\.networkProtocolName) == ["h3", "h3", "h3", "h3"])
-            // Each tells where it has begun.
+            // Each has the address at which it began.
             #expect(transactions.map(\.localAddress) == [String](repeating: "10.0.0.1", count: 4))
         }
     }
@@ -296,10 +296,10 @@ struct HTTP3RouteTests {
         }
     }
 
-    /// What comes to its end first when there is no way any more.
+    /// Which timeout ends first when there is no route any more.
     enum FirstTimeout: CaseIterable {
         case request
-        /// As long as the server keeps a connection of which it hears nothing.
+        /// As long as the server keeps a silent connection.
         case connection
     }
 
@@ -337,7 +337,7 @@ struct HTTP3RouteTests {
         }
     }
 
-    // CONN-12, CONN-14: a load under way waits for another way, one that begins is told at once
+    // CONN-12, CONN-14: a running load waits for another route, one that begins fails at once
     @Test("a load begins while the shared connection has no route") func beginsDuringOutage() async throws {
         let far = try RemoteNetwork()
         try await using(far) { session, server, witness, metrics async throws in

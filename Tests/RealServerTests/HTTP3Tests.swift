@@ -243,7 +243,7 @@ import URLLoading
         }
     }
 
-    // AUTH-3: one decision for both ways to speak TLS
+    // AUTH-3: one decision for TLS over TCP and over QUIC
     @Test("a server that is not trusted over TCP is not trusted over QUIC", arguments: [false, true])
     func untrusted(isTrustedByDelegate: Bool) async throws {
         let server = try GtlsServer(

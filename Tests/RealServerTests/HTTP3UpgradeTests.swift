@@ -121,7 +121,7 @@ struct HTTP3UpgradeTests {
             for _ in 0..<2 { #expect(try await text(session, url) == "0") }
             #expect(ContinuousClock.now - start >= .milliseconds(300))
             #expect(relay.clientCount == 1)
-            // Nobody waits for it now.
+            // No load waits for it now.
             start = ContinuousClock.now
             for _ in 0..<10 { #expect(try await text(session, url) == "0") }
             #expect(ContinuousClock.now - start < .seconds(3))
@@ -157,7 +157,7 @@ struct HTTP3UpgradeTests {
         let text = { @Sendable () async throws -> String in
             String(decoding: try await session.data(for: asking).0, as: UTF8.self)
         }
-        // Nobody waits for what is still under way.
+        // No load waits for what is still under way.
         let start = ContinuousClock.now
         for _ in 0..<10 { #expect(try await text() == "0") }
         #expect(ContinuousClock.now - start < .seconds(3))
@@ -293,7 +293,7 @@ struct HTTP3UpgradeTests {
     }
 }
 
-/// Trusts the second server, when it is told to, and leaves the others to the session.
+/// Trusts the second server, when the test says so, and leaves the others to the session.
 private final class SlowTrust: NSObject, URLSessionDelegate, Sendable {
     typealias Answer = @Sendable (URLSession.AuthChallengeDisposition, URLCredential?) -> Void
 

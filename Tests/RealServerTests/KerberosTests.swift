@@ -43,7 +43,7 @@ import URLLoading
                 "HTTPEnable": 1, "HTTPProxy": "127.0.0.1", "HTTPPort": proxy.port, "ExceptionsList": ["<-loopback>"],
             ]
         }
-        // Each request shall bring the page, not only hear that it is as before.
+        // Each request shall get the page, and not 304.
         configuration.urlCache = nil
         return URLSession(configuration: configuration, delegate: delegate, delegateQueue: nil)
     }
@@ -201,7 +201,7 @@ import URLLoading
         configuration.hsts = cookies.hosts
         let session = URLSession(configuration: configuration, delegate: delegate, delegateQueue: nil)
         let url = server.url("/ntlm/page")
-        // Nobody there speaks TLS.
+        // That port does not support TLS.
         let error = await #expect(throws: URLError.self) { _ = try await session.data(from: url) }
         #expect(error?.code == .secureConnectionFailed)
         #expect(error?.failingURL?.scheme == "https")

@@ -295,7 +295,7 @@ import URLLoading
     }
 }
 
-/// Streams a file, and tells the status of what came back.
+/// Streams a file, and returns the status of the response.
 private final class StreamDelegate: NSObject, URLSessionDataDelegate {
     let ended = EventRecorder<Int>()
     private let file: URL

@@ -3,7 +3,7 @@ package import LoadingStorage
 /// What is done to a store, step by step, and what it has after each: done by a process that is killed on the way, and
 /// known by the test that looks at what is left.
 package protocol StorageSteps {
-    /// What can be told of a store from outside.
+    /// The state of a store, as seen from outside.
     associatedtype State: Equatable & Sendable
 
     init(in directory: StorageDirectory)

@@ -3,7 +3,7 @@ import FoundationNetworking
 import TestSupport
 import Testing
 
-/// Passes on what it hears to another delegate, with calls of optional methods.
+/// Forwards its events to another delegate, with calls of optional methods.
 private final class ForwardingDelegate: NSObject {
     let original: URLSessionDelegate?
     var onEnd: ((Error?) -> Void)?

@@ -42,7 +42,7 @@ private struct Endpoint: Sendable {
     }
 }
 
-/// One load for all who ask at the same time.
+/// One load for all simultaneous callers.
 private actor SharedLoads {
     private var running: [URL: Task<Data, any Error>] = [:]
 

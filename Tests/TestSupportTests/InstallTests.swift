@@ -39,7 +39,7 @@ import Testing
                 environment: ["HOME": home.path, "PATH": home.path + "/bin:/usr/sbin:/usr/bin:/sbin:/bin"])
         }
 
-        /// What apt was told to do.
+        /// The arguments of apt.
         var calls: [String] { lines(of: "calls") }
         /// The note of what the release does not have, without the release's name.
         var note: [String] { lines(of: ".cache/swift-url-loading/unpackaged").filter { !$0.hasPrefix("#") } }

@@ -1,7 +1,7 @@
 import Glibc
 import TestSupport
 
-/// A plain blocking client, which does what a test tells it and nothing more.
+/// A plain blocking client, which does what a test calls and nothing more.
 final class RawClient {
     private let descriptor: Int32
     private var isOpen = true

@@ -320,7 +320,7 @@ import URLSessionCommandCore
         #expect(try Arguments.parse(arguments + ["h"]) == .load(request))
     }
 
-    // CONN-2: HTTP/2 without TLS is not spoken
+    // CONN-2: HTTP/2 without TLS is not supported
     @Test(arguments: [("--http2", "HTTP/2"), ("--http3", "HTTP/3")])
     func versionsThatNeedTLS(_ name: String, _ version: String) {
         for url in ["http://h/", "localhost:80", "HTTP://h"] {

@@ -1,7 +1,7 @@
 import Foundation
 
 /// HTTP archives, by the text of their specification, version 1.2: which members an object has to have, which it may
-/// have, and of what type they are. Everything that is wrong is told with its place.
+/// have, and of what type they are. Everything that is wrong is reported with its path.
 struct HARSchema {
     private(set) var faults: [String] = []
 

@@ -93,7 +93,7 @@ import URLSessionCommandCore
                     .tlsHandshake, "no secure connection to h (libssl.so.3: no such file): install that library"))
     }
 
-    // ERR-6: a server of FTP speaks no HTTP
+    // ERR-6: an FTP server does not support HTTP
     @Test func anInvalidResponse() {
         let error = URLError(.cannotParseResponse)
         #expect(
@@ -104,7 +104,7 @@ import URLSessionCommandCore
                 == "h did not answer with correct HTTP: is this the right port, and http or https?")
     }
 
-    // PROXY-10: it is the proxy that is not there, whose number Apple's loader tells
+    // PROXY-10: the proxy is missing, with the number of Apple's loader
     @Test(arguments: [306, 310])
     func aProxyThatIsNotThere(_ number: Int) {
         let proxy = NSError(domain: "kCFErrorDomainCFNetwork", code: number)
@@ -135,7 +135,7 @@ import URLSessionCommandCore
                         + "-v shows it; --cacert FILE trusts an authority of your own"))
     }
 
-    // ERR-3: whatever stands below is told, from the outermost to the innermost
+    // ERR-3: all underlying errors are reported, from the outermost to the innermost
     @Test func reasonsOfCertificates() {
         let inner = NSError(
             domain: "x", code: 1, userInfo: [NSLocalizedDescriptionKey: "valid for more than 825 days"])

@@ -1,4 +1,4 @@
-// The peer everybody knows: libcurl's multi interface, easy handles kept and used again.
+// The reference client: libcurl's multi interface, easy handles kept and used again.
 #include "workload.h"
 
 #include <curl/curl.h>

@@ -55,7 +55,7 @@ static double seconds(struct timeval time) {
     return (double)time.tv_sec + (double)time.tv_usec / 1e6;
 }
 
-/// The kernel's ru_maxrss survives exec and so may tell the driver's size; VmHWM belongs to this program alone.
+/// The kernel's ru_maxrss survives exec and so may be the driver's size; VmHWM belongs to this program alone.
 static long peak_resident_kilobytes(void) {
     char line[256];
     long peak = 0;

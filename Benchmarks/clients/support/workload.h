@@ -39,7 +39,7 @@ struct workload workload_from_arguments(int argc, char **argv, long default_buff
 void meter_start(void);
 /// Prints the one line of JSON and returns the exit status.
 int meter_report(const struct totals *totals);
-/// The same for the work of another process, from what `wait4` told about it.
+/// The same for the work of another process, from what `wait4` returned about it.
 int meter_report_other(const struct totals *totals, const struct rusage *usage);
 
 #endif

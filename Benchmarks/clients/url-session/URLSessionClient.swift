@@ -1,6 +1,6 @@
-// One program for two implementations of URLSession: this package's and the toolchain's. It does what a careful user
+// One program for two implementations of URLSession: this package's and the toolchain's. It does what a careful program
 // would do: no URL cache, the number of connections the work asks for, one request value used again. With --session it
-// does what most users do, who change nothing: memory (the default cache), disk (the same without memory).
+// does what most programs do, which change nothing: memory (the default cache), disk (the same without memory).
 //
 // Modes: completion (handlers), delegate (body counted or written to --file as it comes), async (a task group as wide
 // as the concurrency), download (downloadTask, the file moved to --file), upload (uploadTask from a file), bytes and
@@ -293,7 +293,7 @@ struct Meter {
         return Double(time.tv_sec) + Double(time.tv_nsec) / 1e9
     }
 
-    /// ru_maxrss survives exec and so may tell the driver's size; VmHWM belongs to this program alone.
+    /// ru_maxrss survives exec and so may be the driver's size; VmHWM belongs to this program alone.
     private static func peakResidentKilobytes() -> Int {
         guard let status = fopen("/proc/self/status", "r") else { return 0 }
         defer { fclose(status) }

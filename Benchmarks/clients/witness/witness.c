@@ -1,6 +1,6 @@
 // Has a load tool do the work, and reports what it cost as the other clients do.
 //
-// --program h2load tells itself how many responses came and how long they were. --program gtlsclient tells nothing but
+// --program h2load prints how many responses came and how long they were. --program gtlsclient has only
 // its exit status; the driver looks at the bytes that went over the wire.
 #define _GNU_SOURCE
 #include "workload.h"

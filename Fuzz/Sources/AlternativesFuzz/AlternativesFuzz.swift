@@ -7,7 +7,7 @@ func main(_ argumentCount: Int32, _ arguments: UnsafeMutableRawPointer) -> Int32
 }
 
 /// If the first octet is that of an "M", a message of a name server follows. Else each line is a step: its first octet
-/// says what happens, and to whom, the rest is an `Alt-Svc` field.
+/// says what happens, and to which origin, the rest is an `Alt-Svc` field.
 @_cdecl("LLVMFuzzerTestOneInput")
 func testOneInput(_ start: UnsafePointer<UInt8>, _ count: Int) -> Int32 {
     let bytes = UnsafeBufferPointer(start: start, count: count)

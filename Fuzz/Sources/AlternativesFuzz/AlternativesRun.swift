@@ -66,7 +66,7 @@ struct AlternativesRun {
         if !text.contains("\"") { preconditionFailure("an authority without quotes") }
     }
 
-    /// A record of which anybody may have written anything.
+    /// A record with arbitrary contents.
     private mutating func restore(_ text: String, _ origin: HostPort) {
         let entries = text.split(separator: " ").map { word in
             let number = Int64(word.utf8.count) - 4

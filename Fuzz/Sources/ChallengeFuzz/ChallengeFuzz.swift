@@ -12,7 +12,7 @@ func main(_ argumentCount: Int32, _ arguments: UnsafeMutableRawPointer) -> Int32
 func testOneInput(_ start: UnsafePointer<UInt8>, _ count: Int) -> Int32 {
     let bytes = UnsafeBufferPointer(start: start, count: count)
     let lines = bytes.split(separator: UInt8(ascii: "\n"), omittingEmptySubsequences: false)
-        // What the HTTP parser lets nobody send.
+        // Rejected by the HTTP parser.
         .map { line in String(decoding: line.filter { $0 != 0x00 && $0 != 0x0D }, as: UTF8.self) }
     ChallengeRun.check(lines)
     return 0

@@ -6,7 +6,7 @@ func main(_ argumentCount: Int32, _ arguments: UnsafeMutableRawPointer) -> Int32
     runFuzzer(argumentCount, arguments) { testOneInput($0, $1) }
 }
 
-/// Each line is a step: its first octet says who asks and how, the rest is a `Set-Cookie` field.
+/// Each line is a step: its first octet selects the host and the kind of request, the rest is a `Set-Cookie` field.
 @_cdecl("LLVMFuzzerTestOneInput")
 func testOneInput(_ start: UnsafePointer<UInt8>, _ count: Int) -> Int32 {
     var run = CookieRun()

@@ -6,7 +6,7 @@ func main(_ argumentCount: Int32, _ arguments: UnsafeMutableRawPointer) -> Int32
     runFuzzer(argumentCount, arguments) { testOneInput($0, $1) }
 }
 
-/// Each line is a step: its first octet says who speaks and how, the rest is a `Strict-Transport-Security` field, or a
+/// Each line is a step: its first octet selects the host and the step, the rest is a `Strict-Transport-Security` field, or a
 /// host or URL to look up.
 @_cdecl("LLVMFuzzerTestOneInput")
 func testOneInput(_ start: UnsafePointer<UInt8>, _ count: Int) -> Int32 {

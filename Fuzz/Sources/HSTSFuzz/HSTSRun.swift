@@ -39,13 +39,13 @@ struct HSTSRun {
             isTrusted: true, at: now)
         let isTaken = follow(outcome)
         precondition(!isTaken || wish != nil && scheme == "https" && name.contains { $0.isLetter }, "believed")
-        if case .refused(.malformed) = outcome { precondition(wish == nil, "a good one is not heard") }
+        if case .refused(.malformed) = outcome { precondition(wish == nil, "a valid one is ignored") }
         if isTaken { precondition(hosts.covers(url.host, at: now) == (wish?.maximumAge != 0) || covers(url.host)) }
     }
 
     private func check(_ wish: StrictTransportSecurity, _ field: String) {
         precondition((0...1 << 31).contains(wish.maximumAge), "a lifetime out of range")
-        // Neither case, nor white space, nor empty directives, nor one that nobody knows mean anything.
+        // Neither case, nor white space, nor empty directives, nor unknown ones mean anything.
         let uppercase = String(decoding: field.utf8.map { $0 &- 0x61 < 26 ? $0 & 0xDF : $0 }, as: UTF8.self)
         precondition(StrictTransportSecurity(uppercase) == wish, "case changes what is read")
         precondition(StrictTransportSecurity(" ;; \t\(field) ;") == wish, "white space changes what is read")
@@ -58,7 +58,7 @@ struct HSTSRun {
         precondition(StrictTransportSecurity(written) == wish, "not the same when written anew")
     }
 
-    /// A record of which anybody may have written anything.
+    /// A record with arbitrary contents.
     private mutating func restore(_ host: String, end: Int64) {
         let record = HSTSRecord(
             host: host, expires: end < 0 ? .max : now + end, includesSubdomains: host.utf8.count.isMultiple(of: 2))

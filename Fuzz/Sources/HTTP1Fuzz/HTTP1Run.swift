@@ -61,7 +61,7 @@ struct HTTP1Run {
         }
     }
 
-    /// Enough of them: what follows tells nothing new.
+    /// Enough of them: what follows adds nothing new.
     private var isOver: Bool { responseCount == 4 }
 
     /// Gives the parser a copy of its own, so that the address sanitizer sees a read outside of it.
@@ -89,7 +89,7 @@ struct HTTP1Run {
         let count = min(room, 1 + Int(truncatingIfNeeded: next() % 32))
         let event = parser.tookDirectBody(count)
         add(.body(UnsafeRawBufferPointer(rebasing: bytes[..<count])))
-        // The parser tells of the end at once here, and with the next call elsewhere.
+        // The parser reports the end at once here, and with the next call elsewhere.
         if let event { add(event) }
         return count
     }

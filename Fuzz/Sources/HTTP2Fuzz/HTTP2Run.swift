@@ -69,7 +69,7 @@ final class HTTP2Run: HTTP2SessionObserver {
                 precondition(bytes.isEmpty, "an error was forgotten")
             } catch {}
         }
-        // How much is told of a body that becomes too long depends on the cuts.
+        // How much of a body that becomes too long is delivered depends on the cuts.
         for stream in states.keys.sorted() where states[stream] == .ended { mix(bodies[stream] ?? 0) }
         takeOutput()
         if hasFailed { precondition(!session.mayOpenStream && session.isFinished, "a failed session goes on") }

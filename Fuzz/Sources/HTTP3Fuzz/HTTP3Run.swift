@@ -19,8 +19,8 @@ final class HTTP3Run: HTTP3SessionObserver {
         case closed
     }
 
-    /// What was told of each stream, and of the connection as such. The order of what comes together on several depends
-    /// on the cuts: sections that wait for the table are told one by one, or when all of a piece is there.
+    /// The events of each stream, and of the connection as such. The order of what comes together on several depends
+    /// on the cuts: sections that wait for the table are delivered one by one, or when all of a piece is there.
     private var reported: [Int64: UInt64] = [:]
     private var random: UInt64
     private let isRestless: Bool
@@ -38,7 +38,7 @@ final class HTTP3Run: HTTP3SessionObserver {
     private var submitted = 0
     private var isTelling = false
     private var sink: UInt8 = 0
-    /// Of all streams' ends. They are told when the libraries have returned, so what comes before them depends on the
+    /// Of all streams' ends. They are reported when the libraries have returned, so what comes before them depends on the
     /// cuts.
     private var ends: UInt64 = 0
 
@@ -59,7 +59,7 @@ final class HTTP3Run: HTTP3SessionObserver {
         if choice & 1 == 0 { takeOutput() }
         let hasFailed = feed(bytes, cutting: cutting)
         piece = 0
-        // How much is told of a body that becomes too long depends on the cuts.
+        // How much of a body that becomes too long is delivered depends on the cuts.
         if !hasFailed {
             for stream in states.keys.sorted() where states[stream] == .ended { mix(bodies[stream] ?? 0, of: stream) }
         }
@@ -86,7 +86,7 @@ final class HTTP3Run: HTTP3SessionObserver {
             }
             return false
         } catch {
-            // What of a piece is told before its breach depends on the cuts.
+            // What of a piece is delivered before its breach depends on the cuts.
             reported = before
             breakingConnection = piece
             // The same breach may be met with another text.
@@ -112,7 +112,7 @@ final class HTTP3Run: HTTP3SessionObserver {
             // Of a stream of the server's own nghttp3 looks at the end before it looks at what comes with it, so that
             // an error might be another one.
             let endsApart = piece.kind == .end && piece.stream & 3 == 3
-            // What waits for the table is told at the end of what fills it, and that may take away again what it fills
+            // What waits for the table is delivered at the end of what fills it, and that may take away again what it fills
             // in.
             let isWhole = cutting == .nowhere && (piece.stream & 3 != 3 || isControl(piece))
             var start = 0
@@ -331,7 +331,7 @@ final class HTTP3Run: HTTP3SessionObserver {
         }
     }
 
-    /// Whether the same was told. What follows in a piece on a stream that has ended for what it said is not looked at
+    /// Whether the events were the same. What follows in a piece on a stream that has ended for what it said is not looked at
     /// where it comes by itself, and may break a rule of the connection's where it does not.
     func saysTheSame(as other: HTTP3Run) -> Bool {
         if digest == other.digest { return true }

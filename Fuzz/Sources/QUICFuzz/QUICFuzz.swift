@@ -7,7 +7,7 @@ func main(_ argumentCount: Int32, _ arguments: UnsafeMutableRawPointer) -> Int32
     runFuzzer(argumentCount, arguments) { testOneInput($0, $1) }
 }
 
-/// Datagrams for a client whose handshake has begun, as somebody on the way may send them who cannot encrypt.
+/// Datagrams for a client whose handshake has begun, as an attacker on the path without the keys may send them.
 ///
 ///     kind, length / 8, as many octets
 @_cdecl("LLVMFuzzerTestOneInput")

@@ -1,7 +1,7 @@
 import LoadingProtocols
 import LoadingSemantics
 
-/// A connection to nobody, and what comes instead of its server's answers.
+/// A connection without a server, and what comes instead of its server's answers.
 final class QUICRun: HTTP3SessionObserver {
     private var input: UnsafeRawBufferPointer
     private var now: Int64 = 1_000_000_000

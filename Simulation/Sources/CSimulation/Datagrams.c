@@ -96,7 +96,7 @@ struct endpoint {
     bool wants_room;
     simulation_time last_departure;
     struct direction to_host, from_host;
-    int error; // told once
+    int error; // reported once
     struct endpoint *next;
 };
 
@@ -241,7 +241,7 @@ void simulation_send_datagram(
 static void arrive_refusal(void *context) {
     struct datagram *datagram = context;
     struct endpoint *e = endpoint_at(datagram->own_port, datagram->address);
-    // Nothing is told to a socket that is not connected.
+    // A socket that is not connected gets no error.
     if (e != NULL && e->port == datagram->port && e->address == datagram->address && passes(datagram->address)) {
         kernel_note("socket %d: the port is closed", e->number);
         e->error = ECONNREFUSED;
@@ -254,7 +254,7 @@ static void reach_host(void *context) {
     struct datagram *datagram = context;
     struct endpoint *e = endpoint_at(datagram->own_port, datagram->address);
     bool has_left = e == NULL || kernel_has_address(own_address(e));
-    // What a router tells of a host that it does not reach, the kernel keeps from sockets of UDP without IP_RECVERR.
+    // The error that a router sends for an unreachable host: the kernel keeps from sockets of UDP without IP_RECVERR.
     if (!has_left || !passes(datagram->address) || network_error(datagram->address) != 0) {
         free(datagram);
         return;

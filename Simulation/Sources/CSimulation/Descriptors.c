@@ -1,5 +1,5 @@
 // The table of simulated descriptors, what waits for many of them (epoll, poll), and eventfd. A descriptor's number is that of
-// /dev/null, opened for it, so that the real kernel gives it to nobody else.
+// /dev/null, opened for it, so that the real kernel gives it to no other file.
 #include "Disk.h"
 #include "Kernel.h"
 #include <fcntl.h>

@@ -1,4 +1,4 @@
-// What is told of the files on the world's disk: their times are those of the simulated wall clock. The library compares them, to find out
+// The status of the files on the world's disk: their times are those of the simulated wall clock. The library compares them, to find out
 // whether a file is another one, and how long it has been there.
 #include "Disk.h"
 #include "Kernel.h"

@@ -375,7 +375,7 @@ static uint16_t port_of(const struct sockaddr *address) {
     return port;
 }
 
-// As the host sees it. Ports are not used again soon, so the port alone tells one path from another.
+// As the host sees it. Ports are not used again soon, so the port alone identifies a path.
 static unsigned write_client(struct sockaddr_storage *client, bool is_ipv6, uint16_t port) {
     return kernel_write_address((struct sockaddr *)client, sizeof *client, is_ipv6 ? simulation_ipv6 + 1 : 0x0A000001, port);
 }

@@ -1,4 +1,4 @@
-// The machine's network interface: its addresses, which come and go, and the netlink sockets that tell of it.
+// The machine's network interface: its addresses, which come and go, and the netlink sockets that report them.
 #include "Sockets.h"
 #include <ifaddrs.h>
 #include <net/if.h>
@@ -15,11 +15,11 @@ bool kernel_has_network(void) { return own_ipv4 != 0 || own_ipv6 != 0; }
 
 // ---- netlink
 
-// The messages say nothing: who gets one looks at what there is.
+// The messages are empty: their receiver reads the current state.
 struct listener {
     struct file *file;
     int unread;
-    // Messages were dropped, because nobody has read those before.
+    // Messages were dropped, because earlier ones are unread.
     bool has_lost;
     struct listener *next;
 };

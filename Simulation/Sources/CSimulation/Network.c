@@ -113,7 +113,7 @@ struct connection {
     uint16_t port, local_port;
     simulation_link link;
     enum connection_state state;
-    int error; // told once
+    int error; // reported once
     // From the host: not sent yet (the window is full), on the way, arrived.
     struct bytes unsent;
     int64_t together; // so many of them at the end arrive in one piece
@@ -205,7 +205,7 @@ static void send_again(void *context) {
     release_if_unused(c);
 }
 
-// An event of a packet that is lost, or that comes after one: it happens later. Tells the caller to do nothing.
+// An event of a packet that is lost, or that comes after one: it happens later. The caller then does nothing.
 static bool is_lost(struct connection *c, void (*work)(void *context), void *context) {
     if (c->is_silent || c->is_broken || c->is_sending_again) return false;
     if (has_way(c) && c->lost_count == 0) return false;
@@ -401,7 +401,7 @@ static void end_at_host(void *context) {
     release_if_unused(c);
 }
 
-// A connection that the program has closed and that the host will never hear of.
+// A connection that the program has closed and that the host gets no packet of.
 static void forget_at_host(void *context) {
     struct connection *c = context;
     c->events--;
@@ -473,7 +473,7 @@ static ssize_t socket_receive(struct file *file, void *bytes, size_t count, int 
     bool blocks = file->is_blocking && (flags & MSG_DONTWAIT) == 0;
     if (c->state == connection_new) return fail_with(ENOTCONN);
     for (;;) {
-        // What has arrived is read before an error is told.
+        // What has arrived is read before an error is reported.
         if (length(&c->received) > 0) break;
         if (c->error != 0) return take_error(c);
         if (c->is_broken || c->has_fin || c->state == connection_failed) return 0;
@@ -523,7 +523,7 @@ static ssize_t socket_write(struct file *file, const void *bytes, size_t count) 
 static void send_end(struct connection *c) {
     if (c->state != connection_open || c->is_broken || c->is_shut_down) return;
     c->is_shut_down = true;
-    // As the kernel does if a socket is closed with bytes that nobody has read.
+    // As the kernel does if a socket is closed with unread bytes.
     c->resets_host = c->file == NULL && length(&c->received) > 0;
     c->events++;
     kernel_at(travel(c, &c->last_departure), end_at_host, c);

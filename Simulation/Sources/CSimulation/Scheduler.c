@@ -1,4 +1,4 @@
-// Threads of the process, of which one runs at a time. Who is next is decided at each call into the kernel, by the seed.
+// Threads of the process, of which one runs at a time. The next one is chosen at each call into the kernel, by the seed.
 // Virtual time moves a little with each call, and to the next date when all threads wait.
 #include "Kernel.h"
 #include "Scheduler.h"
@@ -40,12 +40,12 @@ void *kernel_real(const char *name) {
 // One thread of the real kernel runs all threads of its process, and sleeps while another process has its turn.
 struct turn {
     uint32_t may_go;
-    // Who goes on.
+    // The thread that continues.
     struct thread *next;
     // Where the real thread is when it runs none of them, and on which stack.
     struct context between;
     void *stack;
-    // Who has ended, and returns to its own thread of the real kernel.
+    // A thread that has ended, and returns to its own thread of the real kernel.
     struct thread *leaving;
 };
 static struct turn turns[most_processes];
@@ -197,7 +197,7 @@ void kernel_fail(int status, const char *format, ...) {
     kernel_end_world(status);
 }
 
-// ---- who runs
+// ---- the choice of the next thread
 
 bool kernel_is_simulated(void) { return has_begun && current != NULL; }
 int kernel_process(void) { return current != NULL ? current->process : 0; }

@@ -22,7 +22,7 @@ struct thread {
     pid_t real;
     uint32_t is_left, may_return;
     struct context context;
-    // Who has asked it to show its stack.
+    // The thread that requested its stack.
     struct thread *asked_by;
     int rounds_of_destructors;
     pthread_t handle;

@@ -37,7 +37,7 @@ int netlink_socket(bool is_blocking);
 int datagrams_open_sockets(void);
 // Whether packets pass, whatever the protocol.
 bool network_is_reachable(simulation_address address);
-// What a router tells of the host; 0 for nothing.
+// The error that a router sends for the host; 0 for none.
 int network_error(simulation_address address);
 
 #endif

@@ -1,4 +1,4 @@
-// Files of the system that tell of the machine: what they say is of the world.
+// Files of the system about the machine, with the contents of the simulated world.
 #include "Disk.h"
 #include "Kernel.h"
 #include "Scheduler.h"

@@ -202,7 +202,7 @@ bool simulation_tls_is_http2(simulation_tls *tls) {
 }
 
 int64_t simulation_tls_read(simulation_tls *tls, uint8_t *buffer, int64_t capacity) {
-    // SSL_get_error would tell one of another connection.
+    // SSL_get_error would return one of another connection.
     ERR_clear_error();
     int count = SSL_read(tls->ssl, buffer, (int)capacity);
     if (count > 0) return count;

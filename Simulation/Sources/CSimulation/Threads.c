@@ -56,7 +56,7 @@ int pthread_setname_np(pthread_t handle, const char *name) {
 
 int sched_yield(void) {
     WITHOUT_SIMULATION(REAL(sched_yield)());
-    // Who spins waits for another thread, which may need time to pass.
+    // A spinning thread waits for another one, which may need time to pass.
     kernel_wait(&errno, simulation_now() + 1000, "sched_yield");
     return 0;
 }

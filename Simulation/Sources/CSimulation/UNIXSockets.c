@@ -15,7 +15,7 @@ struct unix_socket {
     struct file *file; // NULL before it is accepted, and once it is closed
     enum unix_state state;
     int process;
-    // Of one that listens: its file, and who waits to be accepted.
+    // Of one that listens: its file, and the pending connections.
     char path[PATH_MAX];
     ino_t inode;
     struct unix_socket *first_waiting, *next;
@@ -24,7 +24,7 @@ struct unix_socket {
     struct unix_socket *peer;
     uint8_t *received;
     size_t count, capacity;
-    int error; // told once
+    int error; // reported once
     bool has_end, sends_no_more, wants_room;
 };
 
@@ -50,7 +50,7 @@ static void end_connected(struct unix_socket *s) {
     if (peer != NULL) {
         peer->peer = NULL;
         peer->has_end = true;
-        // As the kernel does if there is something that nobody has read.
+        // As the kernel does if there are unread bytes.
         if (s->count > 0) peer->error = ECONNRESET;
         changed(peer);
     }
@@ -268,7 +268,7 @@ int accept4(int descriptor, struct sockaddr *restrict address, socklen_t *restri
     struct unix_socket *s = listener->first_waiting;
     listener->first_waiting = s->next;
     s->next = NULL;
-    // Nobody may come between the two: a process that is killed there would leave the socket to nobody.
+    // Nothing may interrupt the two: a process that is killed in between would leave the socket without an owner.
     kernel_begin_atomic();
     int accepted = kernel_add_file(&unix_kind, s, (flags & SOCK_NONBLOCK) == 0);
     s->file = kernel_file(accepted);

@@ -31,7 +31,7 @@ struct BackgroundPlan {
     let hasKills: Bool
     let resourceTimeout: TimeInterval
     let proxy: ProxyServer?
-    /// Whether the service launches the program when there is something to tell.
+    /// Whether the service launches the program when there are events for it.
     let isLaunched: Bool
     /// How long after a callback has returned it may not be noted yet: as long as one write takes.
     let timeToAcknowledge: simulation_time

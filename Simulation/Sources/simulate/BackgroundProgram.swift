@@ -14,9 +14,9 @@ final class BackgroundProgram: NSObject, URLSessionDownloadDelegate, @unchecked 
     private var made: Set<Int> = []
     /// In any life, and in this one.
     private var reported: Set<Int> = [], reportedNow: Set<Int> = []
-    /// Had ended before this life, as it is known, and the program was not told yet.
+    /// Had ended before this life, as it is known, and the end was not reported yet.
     private var waiting: Set<Int> = []
-    /// Those whose file was told in this life.
+    /// Those whose file was delivered in this life.
     private var files: Set<Int> = []
     /// `urlSessionDidFinishEvents` was called.
     private var isReplayed = false
@@ -178,7 +178,7 @@ final class BackgroundProgram: NSObject, URLSessionDownloadDelegate, @unchecked 
         }
     }
 
-    /// A program that finds ends of before is told when it has them all.
+    /// A program that finds ends of before is notified when it has them all.
     private func waitForReplay() {
         let end = Date(timeIntervalSinceNow: 60)
         lock.withLock {
@@ -248,7 +248,7 @@ final class BackgroundProgram: NSObject, URLSessionDownloadDelegate, @unchecked 
         }
     }
 
-    /// Of an end that an earlier life was told: only if it was killed in the callback, or just after it, or if the
+    /// Of an end that was reported to an earlier life: only if it was killed in the callback, or just after it, or if the
     /// power failed soon.
     private func checkRepetition(_ number: Int, after time: simulation_time) {
         let returned = times(.reported, number).first { $0 >= time }
@@ -301,7 +301,7 @@ final class BackgroundProgram: NSObject, URLSessionDownloadDelegate, @unchecked 
         Law.require(status == 200 || status == 206, "task \(number) has the response of the server: \(status)")
         guard item.kind == .download else { return }
         let hasFile = lock.withLock { files.contains(number) }
-        // An earlier life may have got it, and was killed before it was told the end.
+        // An earlier life may have got it, and was killed before it got the end.
         Law.require(
             hasFile || !times(.handedOver, number).isEmpty, "a download that succeeds has a file: \(number)")
     }

@@ -1,6 +1,6 @@
 import Foundation
 
-/// Bodies whose octets follow from a number, so that each side can tell what they have to be.
+/// Bodies whose octets follow from a number, so that each side can compute them.
 enum Content {
     static func octet(_ number: Int, _ offset: Int) -> UInt8 {
         UInt8(truncatingIfNeeded: (offset &* 31) ^ (offset >> 8) &+ number &* 17)

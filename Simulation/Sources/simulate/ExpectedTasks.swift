@@ -2,7 +2,7 @@ import CSimulation
 import Foundation
 import URLLoading
 
-/// What has to hold of the tasks of a session: what is expected of each, and what its callbacks have told. It is the
+/// What has to hold of the tasks of a session: what is expected of each, and what its callbacks have reported. It is the
 /// session's delegate.
 final class ExpectedTasks: NSObject, URLSessionDataDelegate, URLSessionDownloadDelegate, URLSessionWebSocketDelegate,
     @unchecked Sendable

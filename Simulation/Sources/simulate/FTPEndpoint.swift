@@ -91,7 +91,7 @@ final class FTPEndpoint: Endpoint {
         }
     }
 
-    // MARK: who it is
+    // MARK: The login
 
     private func logIn(_ name: String) {
         if server.needsLoginForFTP {

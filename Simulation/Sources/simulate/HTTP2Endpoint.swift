@@ -114,7 +114,7 @@ final class HTTP2Endpoint: Endpoint {
         response.withFields { simulation_http2_respond(http2, number, $0, $1, !response.body.isEmpty) }
     }
 
-    /// The window of a connection has room again when a response that nobody reads is cancelled.
+    /// The window of a connection has room again when an unread response is cancelled.
     private func noteUnread() {
         let last = server.unread
         server.unread = self

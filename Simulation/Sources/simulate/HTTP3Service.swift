@@ -20,7 +20,7 @@ final class HTTP3Service {
         var forgetsAfter = 0
         /// One connection processes only the requests that it had before the second one.
         var refusesRest = false
-        /// A connection that is not known is told so.
+        /// An unknown connection gets a stateless reset.
         var resetsUnknown = false
     }
 

@@ -1,7 +1,7 @@
 import CSimulation
 import Foundation
 
-/// What has to hold in every world. The first breach is told, with the time, and ends the process.
+/// What has to hold in every world. The first breach is reported, with the time, and ends the process.
 enum Law {
     static let breach: Int32 = 73
 

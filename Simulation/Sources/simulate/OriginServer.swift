@@ -33,7 +33,7 @@ final class OriginServer: @unchecked Sendable {
     /// How often there was each request.
     private var requests: [String: Int] = [:]
     private let area: PrivateArea
-    /// The connection of the last response that nobody reads.
+    /// The connection of the last unread response.
     var unread: HTTP2Endpoint?
     /// Nil without HTTP/3.
     private var http3: HTTP3Service?

@@ -3,7 +3,7 @@ import Foundation
 import URLLoading
 
 /// A power failure at some change of the disk, after which the program starts again on what is left, and what has to be
-/// left: records of which the library has told that they are stored.
+/// left: records that the library has reported as stored.
 struct PowerCut {
     private static let site = "kept.example"
     private static let space = URLProtectionSpace(

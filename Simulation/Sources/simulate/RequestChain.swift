@@ -11,7 +11,7 @@ final class RequestChain: @unchecked Sendable {
     private let hosts: [World.Host]
     private let choices: Choices
     private let isAlone: Bool
-    /// Whether the next one begins where the end of one is told, and not on the thread that waits for it.
+    /// Whether the next one begins in the callback of the end of one, and not on the thread that waits for it.
     private let isNested: Bool
     private var numbers: ArraySlice<Int>
     private let end = DispatchSemaphore(value: 0)
@@ -39,7 +39,7 @@ final class RequestChain: @unchecked Sendable {
     }
 
     private func start(_ number: Int) {
-        // Not where the end of a task is told: other callbacks would wait, and responses for them.
+        // Not in the callback of a task's end: other callbacks would wait, and responses for them.
         if choices.oneIn(3), !isNested { usleep(UInt32(choices.below(choices.oneIn(4) ? 12_000_000 : 500_000))) }
         let host = choices.pick(hosts), size = choices.size(upTo: 20_000)
         let http3Choices = Choices("link \(number) in HTTP/3")
@@ -68,7 +68,7 @@ final class RequestChain: @unchecked Sendable {
             request = URLRequest(url: url("cached/\(resource)/\(resource * 3)"))
             expectation = .cached(resource, size: resource * 3)
         case 3:
-            // Each is told while the library is about to rest after the one before.
+            // Each is delivered while the library is about to rest after the one before.
             request = URLRequest(url: url("content/\(number)/\(size)"))
             expectation = .cancellation
             for index in 0..<choices.below(6) { cancelUnstarted(10 * number + index, request) }

@@ -11,7 +11,7 @@ enum SimulatedProcess {
         case proven = "--proven"
     }
 
-    /// What the process is told of its world.
+    /// The parameters of the process.
     struct Options {
         var seed: UInt64 = 0
         /// Of the threads: another order for the same world.

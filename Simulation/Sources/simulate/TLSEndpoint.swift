@@ -1,6 +1,6 @@
 import CSimulation
 
-/// TLS between the wire and the endpoint of what is spoken over it.
+/// TLS between the wire and the endpoint of the protocol over it.
 final class TLSEndpoint: Endpoint, Wire {
     private let wire: any Wire
     private let tls: OpaquePointer

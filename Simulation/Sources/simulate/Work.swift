@@ -98,7 +98,7 @@ struct Work {
         RequestChain(of: tasks, session, to: hosts, isAlone: false, first: 5000).run()
     }
 
-    /// Responses whose body nobody reads, more than what a connection holds in all, and at last one that is read.
+    /// Responses with unread bodies, more than what a connection holds in all, and at last one that is read.
     private func leaveUnread(in session: URLSession) {
         let host = world.hosts.first { $0.isWide && $0.isFaultless && $0.offersHTTP2 && $0.server != nil }
         guard let host else { return }
@@ -199,7 +199,7 @@ struct Work {
             [.right], [.wrong, .right], [.wrong, .wrong, .right], [.nothing], [.cancel],
         ])
         tasks.expect(number, .init(expectation: expectation, mayFail: mayFail, answers: answers))
-        // Nobody keeps it, so that it ends with its session at the latest.
+        // It is not retained, so that it ends with its session at the latest.
         if choices.oneIn(20), Parts.has("task \(number) is not resumed") {
             tasks.change(number) { ($0.wasCancelled, $0.expectation) = (true, .cancellation) }
             if choices.oneIn(2) { task.cancel() }
@@ -239,7 +239,7 @@ struct Work {
         }
     }
 
-    /// Now and then nobody reads for a while, and the transfer has to stop.
+    /// Now and then reading pauses for a while, and the transfer has to stop.
     private static func octets(
         from url: URL, _ choices: Choices, in session: URLSession
     ) async throws -> (Data, URLResponse) {

@@ -62,7 +62,7 @@ final class WorldProcess {
     /// What happened in the last world; nil if nothing is captured.
     func recording() -> Recording? { Recording(home.appendingPathComponent("events")) }
 
-    /// Files, because a world that waits until somebody reads would not end.
+    /// Files, because a world that waits for a reader would not end.
     private func content(of name: String) -> String {
         let data = try? Data(contentsOf: home.appendingPathComponent(name))
         return String(decoding: data ?? Data(), as: UTF8.self)

@@ -81,7 +81,7 @@ struct SystemConditionsTests {
         try bus.startNetworkManager(metered: 2)
         try bus.setMetered(1)
         bus.end(MessageBus.upower)
-        // That may be noticed before the other daemon has told of the meter.
+        // That may be noticed before the other daemon has reported the meter.
         let last = try await watcher.states.waitUntil { $0.last == .metered }
         #expect([expected + [.metered], expected + [.good, .metered]].contains(last))
         expected = last

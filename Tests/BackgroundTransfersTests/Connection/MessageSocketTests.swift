@@ -278,7 +278,7 @@ private final class SocketScene: @unchecked Sendable {
         #expect(scene.events.events == [.ended(.backlog)])
     }
 
-    // BG-5: the kernel tells the peer's user
+    // BG-5: the kernel reports the peer's user
     @Test("the user of a peer") func peer() async throws {
         let scene = try await SocketScene()
         #expect(SocketPeer.userID(of: scene.peer) == geteuid())

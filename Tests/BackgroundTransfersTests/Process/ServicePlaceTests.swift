@@ -93,7 +93,7 @@ private let folders = ["runtime", "state", "state/files", "state/uploads", "stat
         again?.release()
     }
 
-    // BG-5: who may change a program may not be executed
+    // BG-5: a program that other users can change is not executed
     @Test("programs that others may change are refused") func programs() throws {
         let directory = try TemporaryDirectory()
         let program = try directory.write("#!/bin/sh\n", to: "program").path

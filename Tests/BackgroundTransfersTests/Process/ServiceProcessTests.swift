@@ -5,7 +5,7 @@ import LoadingStorage
 import TestSupport
 import Testing
 
-/// The service as a process: its start, its end, and who reaches it.
+/// The service as a process: its start, its end, and its access rules.
 @Suite(.leakChecked, .serialized) struct ServiceProcessTests {
     // BG-5
     @Test("the first program starts it, others find it") func start() async throws {

@@ -71,7 +71,7 @@ struct RestoredTransferTests {
         #expect(restored.syncedBytes == min(synced, expected))
     }
 
-    // BG-5: on a system that does not tell the id of the boot
+    // BG-5: on a system without an id of the boot
     @Test("what counts of a file of an unknown boot", arguments: [("", ""), ("this", ""), ("", "this")])
     func unknownBoot(boot: String, now: String) throws {
         try write(1000, to: "part")

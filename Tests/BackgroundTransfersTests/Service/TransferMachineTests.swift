@@ -50,7 +50,7 @@ struct TransferMachineTests {
         return progress
     }
 
-    // BG-10: the clock of a machine without a battery is decades behind until the network tells the time
+    // BG-10: the clock of a machine without a battery is decades behind until it is set from the network
     @Test("the clock is set", arguments: [1e9, -1e9]) func clockSet(by change: Double) {
         let before = MachineClock(boot: "this", offset: 5), after = MachineClock(boot: "this", offset: 5 + change)
         var record = Self.record { $0.description.resourceTimeout = 100 }
@@ -275,7 +275,7 @@ struct TransferMachineTests {
         #expect(suspended.handle(.unpause, now: 53) == [.save, .enqueue])
         #expect(suspended.handle(.place, now: 54) == [.start(other)])
 
-        // One that nobody was asked for is none.
+        // A decision that was not requested is ignored.
         var unasked = Self.machine()
         #expect(unasked.handle(.decide(other), now: 1) == [])
 
@@ -309,7 +309,7 @@ struct TransferMachineTests {
         }
     }
 
-    // BG-17: of a program with an earlier version of the library, which does not tell the body
+    // BG-17: of a program with an earlier version of the library, which does not send the body
     @Test("another request keeps the files of its task") func anotherRequest() throws {
         let part = try Self.part(7)
         var machine = Self.machine {

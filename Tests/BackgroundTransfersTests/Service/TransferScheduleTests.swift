@@ -2,7 +2,7 @@ import Testing
 
 @testable import BackgroundTransfers
 
-/// Whose turn it is (BG-19).
+/// The order of the transfers (BG-19).
 struct TransferScheduleTests {
     private func reference(_ application: String, _ session: String, _ task: Int) -> TransferReference {
         TransferReference(application: application, session: session, task: task)

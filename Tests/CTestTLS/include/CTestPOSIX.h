@@ -16,7 +16,7 @@ void ctt_name_thread(const char *name);
 int ctt_make_network(void);
 /// Moves the calling thread into such a network; -1 with `errno` on failure.
 int ctt_enter_network(int network);
-/// Has a socket of UDP tell the traffic class of what comes, and, if `coalesces`, hand out what was sent in one piece so.
+/// Has a UDP socket report the traffic class of what comes, and, if `coalesces`, hand out what was sent in one piece so.
 void ctt_tell_traffic_class(int socket, int coalesces);
 /// What has come, without waiting, and the octet in its head that has the traffic class; -1 with `errno` on failure.
 long ctt_receive_datagram(int socket, void *bytes, unsigned long capacity, int *traffic_class);

@@ -89,7 +89,7 @@ void ctt_server_free(ctt_server *server);
 int ctt_server_add_chain(ctt_server *server, const uint8_t *certificate, size_t count);
 /// Wire numbers: 0x0301 is TLS 1.0, 0x0304 is TLS 1.3.
 int ctt_server_set_versions(ctt_server *server, int minimum, int maximum);
-/// Shows no certificate: TLS 1.2 with suites that authenticate nobody.
+/// Shows no certificate: TLS 1.2 with anonymous suites.
 int ctt_server_withhold_certificate(ctt_server *server);
 /// OpenSSL's notation; for TLS 1.2 and below.
 int ctt_server_set_ciphers(ctt_server *server, const char *ciphers);

@@ -232,7 +232,7 @@ import Testing
         #expect(hosts.asked.count == 4)
     }
 
-    // CONN-20, CONN-12: the first failure is told when there is nothing new
+    // CONN-20, CONN-12: the first failure is reported when there is nothing new
     @Test("remembered addresses that refuse and are still the same")
     func rememberedAddressesThatRefuseAndAreStillTheSame() async throws {
         let refusing = try RefusingPort()
@@ -279,7 +279,7 @@ import Testing
         #expect(outcomes.count == 0)
     }
 
-    // T-5: a race that is given up leaves nothing behind, and tells nothing
+    // T-5: a race that is given up leaves nothing behind, and reports nothing
     @Test("a cancelled race") func aCancelledRace() async throws {
         let silent = try SaturatedPort()
         hosts.hold("held")

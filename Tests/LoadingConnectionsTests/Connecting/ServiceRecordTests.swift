@@ -257,9 +257,9 @@ private final class ServiceBook: Sendable {
     }
 }
 
-/// A user of one connection of a pool, which notes which version it speaks. Confined to the pool's loop.
+/// A client for one connection of a pool, which notes its version. Confined to the pool's loop.
 private final class ConnectionRequester: ConnectionRequestDelegate, @unchecked Sendable {
-    // Sendable because what is mutable is touched on the loop only, or, the events, after they were told.
+    // Sendable because what is mutable is touched on the loop only, or, the events, after they were delivered.
 
     let recorded = EventRecorder<String>()
     private(set) var request: ConnectionRequest?

@@ -47,11 +47,11 @@ import Testing
         )
         await first.answer(.defaultHandling)
         #expect(try await first.outcome() == "http/1.1")
-        // The other wants one of his own, and is asked about that: the first is kept.
+        // The other requires its own connection, and is asked about that: the first is kept.
         try await second.questions.waitFor(count: 1)
         await second.answer(.defaultHandling)
         #expect(try await second.outcome() == "http/1.1")
-        // Nobody is asked now.
+        // No request is asked now.
         let third = await Visitor.ask(connectionPool, isToBeAsked: true)
         try await third.questions.waitFor(count: 1)
         await third.answer(.defaultHandling)
@@ -140,7 +140,7 @@ import Testing
     }
 }
 
-/// A user of one connection of a pool, which keeps it and notes which version it speaks. Confined to the pool's
+/// A client for one connection of a pool, which keeps it and notes its version. Confined to the pool's
 /// loop.
 private final class Visitor: ConnectionRequestDelegate, @unchecked Sendable {
     // Sendable because what is mutable is touched on the loop only.

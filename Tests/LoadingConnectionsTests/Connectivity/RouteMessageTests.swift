@@ -5,14 +5,14 @@ import Testing
 
 @testable import LoadingConnections
 
-/// What the kernel tells of links and routes while every address stays where it was.
+/// The kernel's messages about links and routes while every address stays where it was.
 @Suite(.inNetworkNamespace, .needsNetworkNamespace, .timeLimit(.minutes(1))) struct RouteMessageTests {
     private let recorded = EventRecorder<String>()
 
-    /// Has something happen, and returns when the pool has heard of it.
+    /// Changes the network with `ip`, and returns when the pool was notified.
     private func apply(_ connectionPool: PoolOnLoop, _ words: [String]) async throws {
         let name = words.joined(separator: " ")
-        // Who waits first is told first, and the pool waits already.
+        // Waiters are notified in order, and the pool waits already.
         let wait = await connectionPool.onLoop { [recorded] pool in
             let mark = RouteWatch.shared.mark(on: pool.loop)
             return LoopBox(RouteWatch.shared.wait(since: mark, on: pool.loop) { recorded.record(name) })
@@ -93,7 +93,7 @@ import Testing
         // What was in the way may be gone, and what was said was said elsewhere.
         #expect(await connectionPool.onLoop(isTried))
         #expect(!(await connectionPool.onLoop { self.isKnown($0, Self.other) }))
-        // What is said now is for this network, whatever is heard of it later that is no change.
+        // An answer now is for this network, whatever is reported later that is no change.
         await connectionPool.onLoop { self.say($0.http3Services, Self.other) }
         let busy = await connectionPool.client("busy", keeps: true)
         try await connectionPool.recorded.wait(for: "busy took a new one")

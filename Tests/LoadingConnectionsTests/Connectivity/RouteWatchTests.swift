@@ -75,7 +75,7 @@ import Testing
         #expect(kernel.openCount == 1)
     }
 
-    // CONN-14: a link, its addresses and their routes are one try for whoever waits again after each
+    // CONN-14: a link, its addresses and their routes are one try for a load that waits again after each
     @Test("changes at almost the same time are reported together") func simultaneousChangesAreReportedTogether()
         async throws
     {
@@ -86,7 +86,7 @@ import Testing
         let changes = 40
         for _ in 0..<changes {
             kernel.change()
-            // The loop reads it, and would tell it, meanwhile.
+            // The loop reads it, and would report it, meanwhile.
             for _ in 0..<3 { await loop.run {} }
         }
         try await recorded.waitFor(count: 1)
@@ -126,7 +126,7 @@ import Testing
         #expect(try await recorded.waitFor(count: 1) == ["a"])
     }
 
-    // CONN-14: what changed before is no news
+    // CONN-14: what changed before is not reported
     @Test("a change before the mark is not reported") func aChangeBeforeTheMarkIsNotReported() async throws {
         let kernel = Kernel()
         let watch = RouteWatch(openSocket: { kernel.open() })
@@ -183,7 +183,7 @@ import Testing
         _ = await wait("b", for: watch, on: stepped.loop)
         #expect(kernel.openCount == 1)
         kernel.change()
-        // It is told when the others of the same event have had their time.
+        // It is notified when the others of the same event have had their time.
         try await stepped.step(by: TimeLimits.milliseconds(50) - 1)
         #expect(recorded.events == ["a"])
         try await stepped.step(by: 1)
@@ -208,7 +208,7 @@ import Testing
         let watch = RouteWatch(openSocket: { kernel.open() })
         _ = await wait("a", for: watch)
         kernel.hangUp()
-        // It may have changed, so who waits tries again.
+        // It may have changed, so each waiter tries again.
         #expect(try await recorded.waitFor(count: 1) == ["a"])
         _ = await wait("b", for: watch)
         #expect(kernel.openCount == 2)

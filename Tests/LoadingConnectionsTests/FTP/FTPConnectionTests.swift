@@ -8,7 +8,7 @@ import Testing
 
 @testable import LoadingConnections
 
-/// What a user of an FTP connection hears of it.
+/// The events of an FTP connection.
 @Suite struct FTPConnectionTests {
     private final class Listener: FTPConnectionObserver, @unchecked Sendable {
         // Sendable because what is mutable is touched on the loop only.

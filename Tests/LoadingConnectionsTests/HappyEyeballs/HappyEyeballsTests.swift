@@ -138,7 +138,7 @@ import Testing
         #expect(race.failures == [refused, refused, refused])
     }
 
-    // §5: the first to answer wins, the others are let go, and late news changes nothing.
+    // §5: the first to answer wins, the others are released, and late results change nothing.
     @Test func theFirstToAnswerWins() {
         var race = HappyEyeballs()
         _ = race.handle(.resolved(.ipv6, [six[0], six[1]]), at: 0)
@@ -152,7 +152,7 @@ import Testing
         for input in late { #expect(race.handle(input, at: ms(261)) == []) }
     }
 
-    // §5: at one moment a success beats the timer, whichever is told first.
+    // §5: at one moment a success beats the timer, whichever is reported first.
     @Test func simultaneousReports() {
         var timerFirst = HappyEyeballs()
         _ = timerFirst.handle(.resolved(.ipv6, [six[0], six[1]]), at: 0)
@@ -165,7 +165,7 @@ import Testing
             failureFirst.handle(.attemptFailed(1, refused), at: ms(250)) == [
                 .connect(2, six[1]), .setDeadline(ms(500)),
             ])
-        // The timer of 250 ms was on its way already: nothing is due, and the new deadline is told again.
+        // The timer of 250 ms was on its way already: nothing is due, and the new deadline is set again.
         #expect(failureFirst.handle(.deadline, at: ms(250)) == [.setDeadline(ms(500))])
     }
 
@@ -275,7 +275,7 @@ import Testing
         #expect(race.handle(.attemptSucceeded(1), at: ms(1001)) == [.succeeded(1)])
     }
 
-    // CONN-20: once, and at once if all have failed; the first of the most telling failures is told
+    // CONN-20: once, and at once if all have failed; the first of the most specific failures is reported
     @Test func cachedAddressesThatFailAreResolvedAgainOnce() {
         var race = HappyEyeballs(families: [.ipv4])
         _ = race.handle(.resolved(.ipv4, [four[0]], isCached: true), at: 0)
@@ -316,7 +316,7 @@ import Testing
         #expect(early.handle(.resolved(.ipv6, [six[0]]), at: 1) == [])
     }
 
-    // News of attempts that were never made changes nothing.
+    // Results of attempts that were never made change nothing.
     @Test func unknownAttemptsAreIgnored() {
         var race = HappyEyeballs()
         _ = race.handle(.resolved(.ipv6, [six[0]]), at: 0)

@@ -14,7 +14,7 @@ import Testing
         return PoolOnLoop(to: server.port, host: "localhost", isSecure: true, configuration: configuration)
     }
 
-    /// A server that answers one request, and then does what it is to do when it is told so.
+    /// A server that answers one request, and then waits for the signal to leave.
     private func server(
         _ leaves: Signal, _ leave: @escaping @Sendable (HTTP2ServerConnection) throws -> Void
     ) throws -> ScriptedServer {
@@ -39,7 +39,7 @@ import Testing
         _ = await connectionPool.client("a", sends: "GET")
         try await connectionPool.recorded.wait(for: "a is done")
         let client = await connectionPool.client("b", keeps: true)
-        // In one job, so that the loop hears nothing of the server before it writes the request.
+        // In one job, so that the loop reads nothing of the server before it writes the request.
         let events = await connectionPool.onLoop { [origin = connectionPool.origin] pool -> Int16 in
             guard let connection = pool.origins[origin]?.shared as? HTTP2Connection else { return 0 }
             client.send("POST")

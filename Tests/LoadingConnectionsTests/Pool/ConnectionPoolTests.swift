@@ -157,7 +157,7 @@ import Testing
         await connectionPool.close()
     }
 
-    // CONN-10: who lost a request on a used connection gets a new one, and the other old ones go
+    // CONN-10: a request that was lost on a used connection gets a new one, and the other old ones go
     @Test("a new connection was asked for") func aNewConnectionWasAskedFor() async throws {
         let server = try waitingServer()
         defer { server.stop() }

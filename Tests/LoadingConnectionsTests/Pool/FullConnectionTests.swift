@@ -8,7 +8,7 @@ private typealias FrameType = HTTP2ServerConnection.FrameType
 
 /// Connections on which more is unread than they have room for.
 @Suite(.timeLimit(.minutes(1))) struct FullConnectionTests {
-    // CONN-22: what many have not read closes the connection's window, which is nobody's fault who comes then
+    // CONN-22: what many have not read closes the connection's window, which later requests did not cause
     @Test("readers that do not read, until the connection is full", arguments: [1_000, 65])
     func full(limit: UInt32) async throws {
         let count = 65

@@ -22,7 +22,7 @@ import Testing
             to: server.port, host: "localhost", isSecure: true, configuration: configuration, on: stepped.loop)
     }
 
-    /// Waits until the connection has heard something at the time that it is now.
+    /// Waits until the connection has read something at the current time.
     private func waitUntilRead(_ connectionPool: PoolOnLoop) async throws {
         try await eventually { [stepped] in
             await connectionPool.onLoop { pool in
@@ -62,7 +62,7 @@ import Testing
         }
         try await stepped.step(by: limits.http2PingTimeout - 1)
         #expect(!connectionPool.recorded.events.contains("b lost -1005"))
-        // The peer's system has taken both in the meantime, which is a sign of life for one more time.
+        // The peer's system has taken both in the meantime, which counts as activity once more.
         try await stepped.step(by: limits.http2PingTimeout + 1)
         #expect(connectionPool.recorded.events.last == "b lost -1005")
         let asked = types.current.filter { [HTTP2ServerConnection.FrameType.ping, 1].contains($0) }
@@ -83,7 +83,7 @@ import Testing
             try http2.send(HTTP2ServerConnection.FrameType.settings, stream: 0, [0, 4, 0x7F, 0xFF, 0xFF, 0xFF])
             try http2.send(HTTP2ServerConnection.FrameType.windowUpdate, stream: 0, [0x40, 0, 0, 0])
             guard isSilent else {
-                // Somebody who speaks is not gone.
+                // A peer that sends is not gone.
                 while !mayEnd.isFired {
                     try http2.send(HTTP2ServerConnection.FrameType.ping, stream: 0, [UInt8](repeating: 0, count: 8))
                     usleep(20_000)
@@ -108,7 +108,7 @@ import Testing
         await connectionPool.close()
     }
 
-    // S-42: who was cancelled before anything of him went out is none that the server is to hear of
+    // S-42: a request that was cancelled before it was sent is not reset at the server
     @Test("a request that is cancelled behind an upload is not held against the server") func cancelledBehind()
         async throws
     {
@@ -126,7 +126,7 @@ import Testing
         try await eventually { await connectionPool.onLoop { _ in upload.looksStalled() } }
         let other = await connectionPool.client("c", sends: "GET")
         await connectionPool.onLoop { _ in other.cancel() }
-        // Several times as long as a peer has that is to hear of something.
+        // Several times as long as a peer has for an answer.
         try await stepped.step(by: 5 * limits.http2PingTimeout)
         #expect(await connectionPool.onLoop { $0.connectionCount } == 1)
         mayEnd.fire()
@@ -232,7 +232,7 @@ import Testing
         await connectionPool.close()
     }
 
-    // CONN-4: the path may be gone, and those who wait for the connection would not find that out
+    // CONN-4: the path may be gone, and requests that wait for the connection would not find that out
     @Test("a connection at its request limit that answers no PING gets no more requests") func unansweredLimit()
         async throws
     {
@@ -268,7 +268,7 @@ import Testing
         let server = try server { http2 in
             var stream: Int64?
             var pings = 0
-            // The answer comes some time after the patience for a ping would have ended.
+            // The answer comes some time after the timeout of a ping would have ended.
             while pings == 0 || stream == nil {
                 let frame = try http2.readFrame()
                 if frame.type == HTTP2ServerConnection.FrameType.headers { stream = frame.stream }

@@ -120,7 +120,7 @@ import Testing
         await connectionPool.close()
     }
 
-    // CONN-14: who has no descriptor takes that of the connection that is unused longest
+    // CONN-14: a connection without a descriptor takes that of the one that is unused longest
     @Test("the connection that is unused longest makes room") func theConnectionThatIsUnusedLongestMakesRoom()
         async throws
     {
@@ -146,7 +146,7 @@ import Testing
 
     // MARK: Connections that the server has closed
 
-    /// Has the server close an idle connection while the loop is busy, so that the loop has not heard of it when `body`
+    /// Has the server close an idle connection while the loop is busy, so that the loop has not read it when `body`
     /// runs on it.
     private func whileClosed(
         tls: TLSServerOptions? = nil, configuration: TLSConfiguration = TLSConfiguration(),
@@ -241,7 +241,7 @@ import Testing
         await connectionPool.close()
     }
 
-    // CONN-10: who can be repeated is, so nothing is asked of the kernel for it
+    // CONN-10: a repeatable request is repeated, so the kernel is not asked for it
     @Test("a connection that was used a moment ago is given to a GET unseen")
     func aConnectionThatWasUsedAMomentAgoIsGivenToAGETUnseen() async throws {
         let taken = Watched<Bool?>(nil)
@@ -322,7 +322,7 @@ import Testing
         let connectionPool = PoolOnLoop(to: server.port)
         let first = await connectionPool.client("first", sends: "GET")
         try await connectionPool.recorded.wait(for: "first is done")
-        // In one job, so that the loop hears nothing of the bytes before it sends the next request.
+        // In one job, so that the loop reads none of the bytes before it sends the next request.
         let isSeen = await connectionPool.onLoop { _ in
             answered.fire()
             guard (try? isSent.wait()) != nil else { return false }
@@ -341,7 +341,7 @@ import Testing
         await connectionPool.close()
     }
 
-    // CONN-10, CONN-1: nor does who waits in line get a connection that was closed behind its last response
+    // CONN-10, CONN-1: a pending request gets no connection that was closed after its last response either
     @Test("a connection that was closed at its return is not given to a POST")
     func aConnectionThatWasClosedAtItsReturnIsNotGivenToAPOST() async throws {
         let close = Signal("the end of the first connection")

@@ -9,7 +9,7 @@ import Testing
 @Suite struct DesktopProxiesTests {
     private func query(_ url: String) throws -> ProxyQuery { ProxyQuery(try HTTPURL(url)) }
 
-    // PROXY-8: its library reads the environment too, which is how a test can tell it something
+    // PROXY-8: its library reads the environment too, which is how a test can configure it
     @Test("what libproxy says", .needs("libproxy", of: "libproxy1v5", ProxyResolver.knowsDesktop))
     func libproxy() throws {
         setenv("http_proxy", "http://a.test:3128", 1)

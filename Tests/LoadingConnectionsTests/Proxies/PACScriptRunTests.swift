@@ -118,7 +118,7 @@ struct PACScriptRunTests {
 
     /// How many mappings of memory of its own a process shares with others; nil if that cannot be seen.
     private func shared(by process: String) -> Int? {
-        // The file tells no size.
+        // The file reports no size.
         guard let maps = try? FileHandle(forReadingAtPath: "/proc/\(process)/maps")?.readToEnd(), !maps.isEmpty else {
             return nil
         }
@@ -192,7 +192,7 @@ struct PACScriptRunTests {
         #expect(try value(expression) == expected)
     }
 
-    /// A clock that stands still: Saturday, the last of January 2026, 23:05:58.
+    /// A clock that does not advance: Saturday, the last of January 2026, 23:05:58.
     private let clock = """
         var Real = Date;
         Date = function () { return new Real(2026, 0, 31, 23, 5, 58) };

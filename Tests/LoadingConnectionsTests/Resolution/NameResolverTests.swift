@@ -176,7 +176,7 @@ import Testing
         #expect(hosts.asked.events.map(\.host) == ["a", "b", "a", "b"])
     }
 
-    // CONN-18: what was asked before a flush is not for those who come after it
+    // CONN-18: what was asked before a flush is not for later queries
     @Test("an answer from before a flush is not remembered") func anAnswerFromBeforeAFlushIsNotRemembered() async throws
     {
         let hosts = HostTable(["a": ["10.0.0.1"]])

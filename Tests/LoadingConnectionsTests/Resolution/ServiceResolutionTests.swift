@@ -124,7 +124,7 @@ import Testing
         #expect(circle == .success(HTTPSRecordSet([], lifetime: 8)))
         #expect(round.count == 5)
         #expect(answer([first: HTTPSAnswer(.alias("c.example"), lifetime: 9)]).0 == .failure(.tryAgain))
-        // What is nobody's business is not asked about because somebody else's record leads there.
+        // Local names are not looked up, even if a record leads to them.
         for target in ["printer.local", "a.onion", "localhost", "intranet", "127.0.0.1"] {
             let (nowhere, asked) = answer([first: HTTPSAnswer(.alias(target), lifetime: 9)])
             #expect(nowhere == .success(HTTPSRecordSet([], lifetime: 9)))
@@ -135,7 +135,7 @@ import Testing
         }
     }
 
-    // CONN-6: what the machine is set up for goes before what the world is told
+    // CONN-6: the machine's settings take precedence over records
     @Test(
         "a host of the machine's own list is looked for nowhere else",
         arguments: [

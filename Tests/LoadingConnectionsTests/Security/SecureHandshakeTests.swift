@@ -15,7 +15,7 @@ import Testing
         case notConnected
     }
 
-    /// Connects, shakes hands, and tells how that ended. Confined to its loop.
+    /// Connects, shakes hands, and reports the outcome. Confined to its loop.
     private final class Client: ByteStreamOwner, @unchecked Sendable {
         // Sendable because what is mutable is touched on the loop only.
 
@@ -178,7 +178,7 @@ import Testing
         #expect(try await shakeHands(server).0 == .failed(-1200))
     }
 
-    // CONN-15, T-5: it may take for ever, and who gives it up hears nothing more
+    // CONN-15, T-5: it may take for ever, and one that is cancelled reports nothing more
     @Test("a server that says nothing") func aServerThatSaysNothing() async throws {
         let hasHello = Signal("the client's hello")
         let server = try ScriptedServer { connection in

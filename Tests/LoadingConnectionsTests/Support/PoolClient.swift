@@ -33,7 +33,7 @@ final class PoolOnLoop: @unchecked Sendable {
         await loop.run { body(self.pool) }
     }
 
-    /// A client who has asked, and puts back each connection that he does not `keep`.
+    /// A client that has requested a connection, and releases it unless it `keeps` it.
     ///
     /// - Parameter host: Another host than the pool's, on the same port.
     func client(
@@ -89,7 +89,7 @@ final class PoolClient: ConnectionRequestDelegate, ExchangeObserver, @unchecked 
 
     func cancel() { carrier?.cancel() }
 
-    /// Whether he stops to read when the response begins.
+    /// Whether it stops reading when the response begins.
     var pauses = false
     /// Another host than the pool's.
     var host: String?

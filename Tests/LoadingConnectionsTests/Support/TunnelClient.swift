@@ -6,7 +6,7 @@ import TestSupport
 
 @testable import LoadingConnections
 
-/// Opens a tunnel with an extended CONNECT, sends what it is told to, and notes what it gets. Confined to the pool's
+/// Opens a tunnel with an extended CONNECT, sends what the test passes, and notes what it gets. Confined to the pool's
 /// loop.
 final class TunnelClient: ExchangeObserver, RequestBodySource, @unchecked Sendable {
     // Sendable because what is mutable is touched on the loop only.

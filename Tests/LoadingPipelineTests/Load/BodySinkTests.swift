@@ -198,7 +198,7 @@ import Testing
         }
     }
 
-    // S-70: the file is whole when its path is told, once
+    // S-70: the file is whole when its path is delivered, once
     @Test("a complete body waits for its file, also if it fails then") func closesFile() async throws {
         let file = try FileSink()
         let isDone = try await file.run { sink in
@@ -252,7 +252,7 @@ import Testing
         try await file.stepped.settle()
         #expect(try await file.events() == ["flow", "written \(first + 1)", "room"])
         try await file.run { sink in
-            // Room alone does not have the sink go on: whoever is told of it says so.
+            // Room alone does not have the sink go on: its owner has to resume it.
             #expect(!sink.isFlowing)
             let hadStopped = sink.resumeReading()
             sink.deliverBacklog()
@@ -360,7 +360,7 @@ import Testing
         let file = try FileSink(Self.gone)
         let owner = file.owner
         try await file.run { sink in
-            // The next bytes come while the first are told of, as when the flow goes on.
+            // The next bytes come while the first are reported, as when the flow goes on.
             owner.onRoom = { sink.receive("more") }
             sink.receive("one")
         }

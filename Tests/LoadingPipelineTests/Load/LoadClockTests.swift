@@ -80,7 +80,7 @@ import Testing
             (idle: 5.0, total: 60.0, counts: true, checks: 1.0, next: 6.0), (60, 30, true, 1, 30),
             // It does not: now and then, for it may by then.
             (5, 60, false, 1, 7), (0, 60, false, 1, 2.01), (nil, 60, true, 1, 60),
-            // A body goes out, of which nobody tells how far it has come.
+            // A body goes out, without reports of its progress.
             (8, 60, true, 8, 3), (0, 60, true, 8, 1), (8, 60, false, 8, 3),
         ] as [(idle: Double?, total: Double, counts: Bool, checks: Double, next: Double)])
     func nextCheck(idle: Double?, total: Double, counts: Bool, checks: Double, next: Double) {

@@ -5,7 +5,7 @@ import Testing
 
 @testable import LoadingPipeline
 
-/// Which way leads to a server, where nobody has to be asked.
+/// Which route leads to a server, without a query.
 @Suite struct ProxyRoutesTests {
     // PROXY-8: a way is remembered for all that it depends on
     @Test("what the settings say is the same each time, and another for another place") func remembered() throws {

@@ -8,7 +8,7 @@ import Testing
 
 @testable import LoadingPipeline
 
-/// What is said to who asks for credentials: responses in, steps and field values out. Nothing is sent, and no step of
+/// Answers to challenges: responses in, steps and field values out. Nothing is sent, and no step of
 /// a conversation is made.
 @Suite struct AuthenticationStageTests {
     private static let basic = #"Basic realm="r""#
@@ -132,7 +132,7 @@ import Testing
         "Basic " + Data("\(user):\(password)".utf8).base64EncodedString()
     }
 
-    // MARK: Whom to ask for what
+    // MARK: Sources of credentials
 
     @Test(
         "what a response leads to that is not expected",
@@ -144,7 +144,7 @@ import Testing
             // AUTH-16: the strongest first, whatever the order
             (401, [basic, digest], "ask digest r"), (401, ["\(basic), \(digest)"], "ask digest r"),
             (401, [digest, basic, "NTLM"], "ask ntlm -"),
-            // AUTH-20: who has a ticket is not asked
+            // AUTH-20: with a ticket no challenge is issued
             (401, [digest, "NTLM", "Negotiate"], "begin"),
         ] as [(Int, [String], String)])
     func first(status: Int, challenges: [String], expected: String) throws {
@@ -398,7 +398,7 @@ import Testing
         #expect(bench.says() == Self.token("v"))
     }
 
-    // AUTH-22: storage may have lost it, or been told to forget
+    // AUTH-22: storage may have lost it, or removed it
     @Test("what may not be used any more is forgotten") func notAllowed() throws {
         let memory = try Self.memoryOfCredential()
         #expect(memory.knowsServers)
@@ -421,7 +421,7 @@ import Testing
         #expect(bench.says() == nil)
     }
 
-    // AUTH-9: nobody gave it for this load, so nothing is counted
+    // AUTH-9: it was not given for this load, so nothing is counted
     @Test("what is remembered and refused is forgotten, and counts as no failure") func rememberedAndRefused() throws {
         let memory = try Self.memoryOfCredential()
         let bench = try Bench(memory: memory)
@@ -573,7 +573,7 @@ import Testing
         #expect(bench.answer(.nextSpace) == "ask basic r not u")
     }
 
-    // PROXY-2: the proxy may not have looked at what nobody had asked for
+    // PROXY-2: the proxy may not have looked at a credential that it had not requested
     @Test("the settings' credential is sent by Digest to a proxy that offers no Basic") func settingsByDigest() throws {
         let proxy = try Self.proxy("http://u:p@proxy.test:3128")
         let memory = AuthenticationMemory()
@@ -586,7 +586,7 @@ import Testing
         let next = try Bench(
             .proxy, .tunnel(to: ProxyDestination(HTTPURL("https://b.example/")), by: proxy), memory: memory)
         next.isAllowed = false
-        // Nobody is asked about what the settings say.
+        // The client is not asked about the settings' credential.
         #expect(next.says() == #"Digest username="u", uri="b.example:443", nonce="n", nc=00000002, qop=auth"#)
     }
 
@@ -615,10 +615,10 @@ import Testing
         #expect(try bench.response(401, "Negotiate AwQ=") == "advance")
         #expect(bench.outcome(.token([5], continues: false)) == "send again")
         #expect(bench.says() == "Negotiate BQ==")
-        // It was the user whom the system knows, so there is no credential to keep.
+        // It was the system's credential, so there is none to keep.
         #expect(try bench.response(200) == "deliver")
         #expect(bench.memory.knowsServers)
-        // The connection is his: no request has to say so.
+        // The connection is authenticated: no request needs a field.
         #expect(bench.says() == nil && bench.stage.identity != 0 && !bench.stage.isConversing)
     }
 
@@ -735,11 +735,11 @@ import Testing
         #expect(bench.outcome(.failed) == "ask ntlm - after 1 not u")
         #expect(bench.answer("v") == "begin")
         #expect(bench.outcome(.token([1], continues: true)) == "send again")
-        // The server has heard, and asks from the beginning: it has not let him in.
+        // The server has the credential, and asks from the beginning: it has refused it.
         #expect(try bench.response(401, "NTLM") == "ask ntlm - after 2 not v")
     }
 
-    // AUTH-19: each user's connections are his
+    // AUTH-19: connections are not shared between users
     @Test("users have connections of their own, the same each time") func identities() throws {
         let memory = AuthenticationMemory()
         func identity(_ user: String, isKept: Bool = true) throws -> UInt64 {

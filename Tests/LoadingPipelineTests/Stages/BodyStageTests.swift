@@ -12,7 +12,7 @@ import Testing
 @Suite struct BodyStageTests {
     private typealias Part = BodyStage.Part
 
-    /// A stage, whom it has asked and what it has given.
+    /// A stage, its requests to the client, and what it has delivered.
     private final class Bench {
         let stage = BodyStage()
         var events: [String] = []

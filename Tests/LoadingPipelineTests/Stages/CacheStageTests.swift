@@ -149,7 +149,7 @@ import Testing
             Table(
                 stored: "max-age=1", fields: "max-age=60", length: 101, decision: "revalidate stale", effect: "outdated"
             ),
-            // CACHE-10: nobody has looked, so something may be stored
+            // CACHE-10: there was no lookup, so something may be stored
             Table(
                 policy: .reloadIgnoringLocalCacheData, isLookedUp: false, fields: "no-store", decision: "load policy",
                 effect: "outdated"),

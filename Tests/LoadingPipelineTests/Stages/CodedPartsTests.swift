@@ -11,7 +11,7 @@ import Testing
 
 /// Parts of a coded body, and the memory in which they are handed out.
 @Suite struct CodedPartsTests {
-    // T-65, MISC-23: memory that was handed out is nobody's to read any more
+    // T-65, MISC-23: memory that was handed out must not be read any more
     @Test("parts that are unfolded together, of which the first is let go of at once") func parts() async throws {
         let texts = (0..<3).map { String(repeating: "\($0)", count: 20_000) }
         let body = texts.map { "--cut\r\n\r\n\($0)\r\n" }.joined() + "--cut--\r\n"
@@ -83,7 +83,7 @@ private final class PartClient: LoadClient, @unchecked Sendable {
         ended.record(error)
     }
 
-    // What nobody asks here.
+    // Not called here.
     var wantsConnectionChallenges: Bool { false }
     func loadIsWaitingForConnectivity(_ load: any Load) {}
     func load(_ load: any Load, isUpgradedTo url: String) {}

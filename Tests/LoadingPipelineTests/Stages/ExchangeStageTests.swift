@@ -458,7 +458,7 @@ import Testing
         try await bench.close()
     }
 
-    // PROXY-5, PROXY-11: what the caller says to a proxy is for the proxy, and for the server what he says to that
+    // PROXY-5, PROXY-11: the caller's fields for the proxy go to the proxy, and those for the server to the server
     @Test(
         "what goes to a proxy that loads the request itself, and what to one that makes a tunnel",
         arguments: [

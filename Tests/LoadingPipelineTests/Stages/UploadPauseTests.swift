@@ -50,7 +50,7 @@ import Testing
             ]
         }
         #expect(request == ["PATCH", "2", "llo"])
-        // The client hears of the last response alone.
+        // The client gets the last response alone.
         try await bench.run { bench in
             bench.head(201, [("Upload-Complete", "?1"), ("Content-Type", "text/plain")])
             bench.ends()

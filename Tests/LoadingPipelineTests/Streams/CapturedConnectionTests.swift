@@ -26,7 +26,7 @@ import Testing
         var isClosed: Bool { get async { await connector.isClosed } }
     }
 
-    /// Less than the program can get rid of before anybody takes anything, and more than the two kernels keep.
+    /// Less than the program can send before anything is read, and more than the two kernels keep.
     private static let content = [UInt8](repeating: 0x61, count: 160_000)
 
     private func server(_ script: @escaping ScriptedServer.Script) throws -> ScriptedServer {

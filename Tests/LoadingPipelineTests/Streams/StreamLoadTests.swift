@@ -50,7 +50,7 @@ import Testing
             load.start(.first)
         }
 
-        /// Waits until the client was told this.
+        /// Waits until the client got this event.
         func wait(for event: String) async throws {
             try await eventually { (try? await self.stepped.run { self.client.events.contains(event) }) == true }
         }

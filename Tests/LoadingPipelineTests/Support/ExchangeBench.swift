@@ -19,7 +19,7 @@ final class ExchangeBench: @unchecked Sendable {
     let log = EventLog()
     let load: HTTPLoad
     private let pool: ConnectionPool
-    /// What the carriers were told, in order.
+    /// The calls of the streams, in order.
     private(set) var carried: [String] = []
     private(set) var carrier: FakeExchangeStream
     private let end: Signal

@@ -11,7 +11,7 @@ final class FakeExchangeStream: HTTPExchangeStream {
     private(set) var isClosed = false
     /// What `confirm` says.
     var isAlive = true
-    /// What it was told, in order; told apart by the names of the carriers.
+    /// Its calls, in order, with the name of the stream.
     private let record: (String) -> Void
     private(set) var request: ExchangeRequest?
     private(set) weak var observer: (any ExchangeObserver)?

@@ -47,7 +47,7 @@ import Testing
         #expect(store.records == [])
     }
 
-    // TLS-7: a host that has to go for another is told
+    // TLS-7: a host that is removed for another is reported
     @Test("removed hosts are reported before added ones") func removedHostsAreReportedFirst() throws {
         for index in 0..<120 { try note("max-age=100", "h\(index).example.org") }
         follow()
@@ -119,7 +119,7 @@ import Testing
         #expect(changes.events == [.put(record("b.example", 100))])
     }
 
-    // A follower may use the store, which holds no lock meanwhile, and hears of what it changes itself after that.
+    // An observer may use the store, which holds no lock meanwhile, and is notified of its own changes after that.
     @Test("changes within a change") func changesWithinAChange() throws {
         store.onChange { [store, changes] change in
             changes.record(change)

@@ -151,7 +151,7 @@ import Testing
                 performed(["220 a", refusal, "230 in", .lost], as: ann).dropFirst().first?.hasPrefix("refused") == true)
             #expect(performed(["220 a", "331 b", refusal], as: ann).last?.hasPrefix("refused ") == true)
         }
-        // Who said no password is asked for one.
+        // A login without a password is challenged for one.
         #expect(performed(["220 a", "331 b"], as: FTPLogin(user: "ann", password: nil)).last == "refused 331")
         #expect(performed(["220 a", "230 b"], as: FTPLogin(user: "ann", password: nil)).last == "TYPE I")
         #expect(performed(Self.typed + ["530 not there"], Self.file("a/b")).last == "refused 530")
@@ -203,7 +203,7 @@ import Testing
         #expect(performed(before + [.connected], Self.download(from: beyond)).last == "RETR f")
     }
 
-    // MISC-17: what tells of a file is believed only in its form
+    // MISC-17: facts about a file are accepted only in the specified form
     @Test(
         "sizes and times",
         arguments: [
@@ -254,7 +254,7 @@ import Testing
         // All of it is here, whatever became of the control connection.
         #expect(performed(Self.begun + [.lost, .data(5)]).last == "complete")
         #expect(performed(Self.begun + [.data(5), .lost]).last == "complete")
-        // Nobody knows how much it was to be.
+        // The length is not known.
         let steps: [Step] = Self.typed + ["500 no", "229 (|||4000|)", .connected, "150 x"]
         #expect(performed(steps + [.data(5), .lost]).last == "connectionLost")
         #expect(performed(steps + [.lost, .data(5)]).last == "connectionLost")

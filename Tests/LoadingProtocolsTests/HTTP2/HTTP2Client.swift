@@ -2,7 +2,7 @@ import LoadingProtocols
 import LoadingSemantics
 import TestSupport
 
-/// A session with an observer that writes down what it is told, one line an event, with neighbouring body events of one
+/// A session with an observer that writes down its events, one line each, with neighbouring body events of one
 /// stream joined.
 final class HTTP2Client: HTTP2SessionObserver {
     private(set) var lines: [String] = []
@@ -12,7 +12,7 @@ final class HTTP2Client: HTTP2SessionObserver {
     private var body: (stream: Int64, bytes: [UInt8])?
     /// What is to be sent on a stream; the last piece is the last.
     var bodies: [Int64: [HTTPStreamBodyRead]] = [:]
-    /// Whether what was told is consumed at once.
+    /// Whether what was delivered is consumed at once.
     var consumes = true
     /// Called with each line as it is written.
     var reaction: ((HTTP2Client, String) -> Void)?

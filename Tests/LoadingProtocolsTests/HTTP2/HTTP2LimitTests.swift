@@ -51,7 +51,7 @@ struct HTTP2LimitTests {
         #expect(error(client) == "error \(HTTP2Error.flood(.idleFrames))")
     }
 
-    // S-42: what the window has let be sent before the server has heard of it
+    // S-42: what the window let the server send before it got the reset
     @Test("data that is on its way when it is cancelled is no flood") func cancelled() {
         let client = HTTP2Client.withRequests(0)
         for index in 0..<20 {

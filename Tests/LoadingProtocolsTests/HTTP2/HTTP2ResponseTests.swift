@@ -7,7 +7,7 @@ private typealias F = HTTP2Frames
 
 @Suite("HTTP/2 responses")
 struct HTTP2ResponseTests {
-    /// What is told of the input, when it comes whole, byte by byte, and cut anywhere.
+    /// The events of the input, when it comes whole, byte by byte, and cut anywhere.
     private func lines(_ bytes: [UInt8], requests: Int = 2, method: String = "GET") -> [String] {
         let whole = HTTP2Client.withRequests(requests, method: method)
         whole.receive(bytes)
@@ -24,7 +24,7 @@ struct HTTP2ResponseTests {
                 if client.lines.last?.hasPrefix("error") == true { break }
             }
             #expect(client.takeFrameLines() == sent, "cut by \(seed)")
-            // How much is told of a body that becomes too long depends on where it is cut.
+            // How much of a body that becomes too long is delivered depends on where it is cut.
             let isTooLong = lines.contains { $0.hasPrefix("1 closed malformed") }
             #expect(
                 client.takeLines().filter { !isTooLong || !$0.hasPrefix("1 body") }
@@ -229,7 +229,7 @@ struct HTTP2ResponseTests {
         #expect(!lines.contains { $0 == "1 ended" || $0.hasPrefix("error") })
     }
 
-    /// The code that the peer is told.
+    /// The code that is sent to the peer.
     @Test(
         "what is no HTTP/2 ends the connection",
         arguments: [

@@ -77,7 +77,7 @@ struct HTTP2StreamTests {
         }
         client.session.reset(3)
         #expect(client.takeLines() == ["3 closed cancelled"])
-        // Who comes next has its room, and its own end.
+        // The next stream has its slot, and its own end.
         client.submit()
         client.receive(F.head(1, 204, ends: true))
         #expect(client.takeFrameLines() == ["HEADERS 5 end"])

@@ -1,7 +1,7 @@
 import LoadingProtocols
 import LoadingSemantics
 
-/// A session without QUIC whose observer writes down what it is told, one line an event, with neighbouring body events
+/// A session without QUIC whose observer writes down its events, one line each, with neighbouring body events
 /// of one stream joined.
 final class HTTP3Client: HTTP3SessionObserver {
     private(set) var lines: [String] = []

@@ -9,7 +9,7 @@ final class HTTP3Connection: HTTP3SessionObserver {
         let description: String
     }
 
-    /// What a stream has told.
+    /// The events of a stream.
     struct Load {
         var head: HTTPStreamResponseHead?
         var body: [UInt8] = []

@@ -3,7 +3,7 @@ import Testing
 @testable import LoadingProtocols
 
 @Suite("Datagrams that serve no request") struct HTTP3DatagramBudgetTests {
-    // CONN-22: behind a datagram that is lost, nothing of what the windows let come is told
+    // CONN-22: behind a datagram that is lost, nothing of what the windows let come is delivered
     @Test("a window of a fast download may come behind a gap") func gap() {
         var budget = HTTP3DatagramBudget()
         for _ in 0..<27_000 {

@@ -175,7 +175,7 @@ struct HTTP3PeerTests {
         #expect(client.takeLines().first?.hasPrefix("error violation(code: 264") == true)
     }
 
-    // CONN-4: who contradicts himself has looked at what he has answered
+    // CONN-4: a server that contradicts itself has processed what it has answered
     @Test("a server that goes away from a request that it has begun to answer")
     func goingAwayFromAnswered() {
         let client = HTTP3Client.withRequests(2)
@@ -250,7 +250,7 @@ struct HTTP3PeerTests {
         #expect(client.takeLines().allSatisfy { $0.hasPrefix("error") || $0.hasPrefix("0 closed") })
     }
 
-    // RFC 9114 §4.1.2: however it is cut, and what came before is told
+    // RFC 9114 §4.1.2: however it is cut, and what came before is delivered
     @Test("a field that is none, byte by byte", arguments: [1, 2, 3, 7, 1_000]) func malformedInPieces(cut: Int) {
         let client = HTTP3Client.withRequests(1)
         let bytes =
@@ -470,7 +470,7 @@ struct HTTP3PeerTests {
         #expect(client.takeLines() == [])
     }
 
-    // S-42: what the window has let be sent before the server has heard of it
+    // S-42: what the window let the server send before it got the reset
     @Test("datagrams of what was cancelled are no flood") func cancelledData() {
         let client = HTTP3Client.withRequests(0)
         for _ in 0..<50 {
@@ -524,7 +524,7 @@ struct HTTP3PeerTests {
         #expect(
             lines.first?.hasPrefix("error violation(code: \(code.rawValue), isApplication: true") == true,
             "\(name): \(lines)")
-        // Nothing is said or heard any more, and the stream is told once.
+        // Nothing is sent or read any more, and the stream's end is reported once.
         client.receive(F.head(200), isLast: true)
         #expect(client.takeLines().first?.hasPrefix("error violation") == true)
         #expect(client.session.takeLooseOutput() == nil)

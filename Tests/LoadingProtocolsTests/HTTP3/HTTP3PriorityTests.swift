@@ -2,7 +2,7 @@ import LoadingProtocols
 import TestSupport
 import Testing
 
-/// What a server is told of which response matters more (RFC 9218).
+/// Priorities of responses that are sent to a server (RFC 9218).
 @Suite("Priorities over HTTP/3", .needsHTTP3) struct HTTP3PriorityTests {
     /// PRIORITY_UPDATE for a request stream.
     private static func update(of stream: UInt64, _ text: String) -> [UInt8] {

@@ -38,7 +38,7 @@ import Testing
             }
         }
         if ends, let event = tunnel.connectionEnded() { outcome.lines.append(line(event)) }
-        // What is behind a fault is nobody's, and where the fault is seen depends on the pieces.
+        // What follows a fault is ignored, and where the fault is detected depends on the pieces.
         if outcome.lines.last?.hasPrefix("malformed") != true { outcome.rest = String(decoding: rest, as: UTF8.self) }
         return outcome
     }

@@ -4,7 +4,7 @@ import Testing
 
 /// What is said to SOCKS proxies, honest and not.
 @Suite struct SOCKSHandshakeTests {
-    /// What was done, and what was left of the input for who comes after.
+    /// What was done, and what was left of the input for the next protocol.
     private struct Outcome: Equatable {
         var actions: [SOCKSHandshake.Action] = []
         var rest: [UInt8] = []

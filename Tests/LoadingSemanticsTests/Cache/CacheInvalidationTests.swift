@@ -48,7 +48,7 @@ import Testing
         #expect(try keys("PUT", 201, [("Location", "/1"), ("Content-Location", "/1#f")]).count == 2)
     }
 
-    // CACHE-1, CACHE-19: what tells stored responses apart
+    // CACHE-1, CACHE-19: what distinguishes stored responses
     @Test(arguments: [
         ("http://A.example", "http://a.example/"), ("HTTP://a.example:80/x#f", "http://a.example/x"),
         ("https://u:p@a.example/x?q#f", "https://a.example/x?q"), ("http://a.example:8080/", "http://a.example:8080/"),

@@ -501,7 +501,7 @@ import Testing
             try decide(stored, [("Accept-Language", "nl")])
                 == .revalidate(
                     [0, 4], adding: HTTPFields([("If-None-Match", #""d""#)]), because: .otherVariant))
-        // RFC 9110 §8.8.1: several variants may have one weak tag, so it does not tell which of them is meant.
+        // RFC 9110 §8.8.1: several variants may have one weak tag, so it does not identify one of them.
         for unasked in try [Self.variant("de"), Self.variant("de", tag: #"W/"1""#)] {
             #expect(
                 try decide([unasked], [("Accept-Language", "nl")])

@@ -62,7 +62,7 @@ import Testing
         #expect(queue.all == Array(removed..<1_000) && queue.count == 1_000 - removed)
     }
 
-    // A removed element is released by the one who takes it, not by the queue.
+    // A removed element is released by its receiver, not by the queue.
     @Test func elementsAreNotKept() {
         final class Element {}
         var queue = FIFOQueue<Element>()

@@ -451,7 +451,7 @@ import Testing
         #expect(second.resumePoint?.fields.contains("Authorization") == false)
     }
 
-    // RES-13: nil unless the server speaks the protocol.
+    // RES-13: nil unless the server supports the protocol.
     @Test func noResumeData() {
         var upload = upload()
         #expect(upload.resumePoint == nil)

@@ -151,7 +151,7 @@ import Testing
         #expect(try handler.events.waitFor(count: 2) == ["job", "ready"])
     }
 
-    /// Records what it is told about a stream.
+    /// Records the events of a stream.
     private final class StreamOwner: ByteStreamOwner, @unchecked Sendable {
         // Sendable because the stream is used on the loop only.
 

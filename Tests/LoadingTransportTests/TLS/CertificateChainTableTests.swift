@@ -287,7 +287,7 @@ import Testing
         row(
             "a wildcard for a country's offices", "right below", leaf: named("*.gov.au"), host: "a.gov.au",
             for: [.server]),
-        // What only the Public Suffix List tells: a suffix, a wildcard rule, and its exception.
+        // What only the Public Suffix List determines: a suffix, a wildcard rule, and its exception.
         row(
             "a wildcard for a prefecture", "right below", leaf: named("*.tokyo.jp"), host: "a.tokyo.jp", for: [.server]),
         row(

@@ -129,7 +129,7 @@ import Testing
         let address = try #require(SocketAddress(literal: "127.0.0.1", port: UInt16(server.port)))
         loop.post { owner.stream = try? ByteStream.connect(to: address, on: loop, owner: owner) }
         try await owner.isConnected.wait()
-        // In one job, so that the loop hears of nothing in between.
+        // In one job, so that the loop reads nothing in between.
         let arrivals: [Int64]? = try await stepped.run {
             guard let stream = owner.stream,
                 let tls = try? TLSStream(context: context, descriptor: stream.descriptor, serverName: "localhost")

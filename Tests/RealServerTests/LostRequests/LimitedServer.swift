@@ -126,7 +126,7 @@ extension LimitedServer {
 
     private static var apache: [LimitedServer] {
         var rows: [LimitedServer] = []
-        // With processes alone it speaks no HTTP/2.
+        // With processes alone it does not support HTTP/2.
         for (processing, isHTTP2) in [("event", true), ("event", false), ("prefork", false)] {
             for requests in [1, 5, 100] {
                 let make = Make.apache(requests: requests, processing: processing)

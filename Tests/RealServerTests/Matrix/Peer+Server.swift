@@ -8,7 +8,7 @@ import TestSupport
 /// | `/small`, `/big`, `/empty` | files |
 /// | `/count` | how many bytes were posted |
 /// | `/redirect` | 302 to `/small` |
-/// | `/guarded` | the small file, for those who know the password |
+/// | `/guarded` | the small file, with the password |
 /// | `/trailers` | the small file with the trailer `X-Checksum` |
 /// | `/status/N` | a response of that status |
 /// | `/held` | the beginning of a response whose rest does not come |

@@ -83,7 +83,7 @@ struct AvahiTests {
         let (data, isAtEnd) = try await task.readData(ofMinLength: 100, maxLength: 100, timeout: 10)
         #expect(data == Data("hello\n".utf8) && isAtEnd)
 
-        // Nobody offers it.
+        // No program offers it.
         let absent = NetService(domain: "local.", type: "_greet._tcp.", name: "nobody", port: -1, discovery: discovery)
         let configuration = URLSessionConfiguration.ephemeral
         configuration.timeoutIntervalForRequest = 1

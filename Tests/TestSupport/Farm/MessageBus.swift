@@ -61,7 +61,7 @@ package final class MessageBus: Sendable {
             "string:Metered", "variant:uint32:\(metered)")
     }
 
-    /// Starts a systemd whose only method notes the unit that it is told to start.
+    /// Starts a systemd whose only method notes the unit that it shall start.
     package func startSystemd(noting file: String) throws {
         let name = "org.freedesktop.systemd1"
         try mock(name, [name, "/org/freedesktop/systemd1", "\(name).Manager"])

@@ -279,7 +279,7 @@ import URLLoading
             ])
     }
 
-    // T-29, T-35: with what was sent told again
+    // T-29, T-35: the progress of what was sent is reported again
     @Test("a body of data is sent again") func aBodyOfDataIsSentAgain() async throws {
         let server = try server()
         defer { server.stop() }

@@ -219,7 +219,7 @@ import URLLoading
         #expect(delegate.faults.events == [])
     }
 
-    // AUTH-22: stored before the response is told
+    // AUTH-22: stored before the response is delivered
     @Test("stored when the task has ended", arguments: [URLCredential.Persistence.none, .forSession, .permanent])
     func storedWhenTheTaskHasEnded(persistence: URLCredential.Persistence) async throws {
         let server = try server()
@@ -458,7 +458,7 @@ import URLLoading
         defer { session.invalidateAndCancel() }
         #expect(try await status(session, server.url()) == 200)
         #expect(try await status(session, server.url()) == 200)
-        // What it has itself it is not told to keep.
+        // It is not asked to store what it has itself.
         #expect(storage.asked.events == ["get HTTPBasic r 1", "get Default r 1"])
         #expect(server.authorizations == ["/ -", "/ \(basicAuth.field())", "/ \(basicAuth.field())"])
     }

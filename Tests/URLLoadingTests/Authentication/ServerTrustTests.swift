@@ -184,7 +184,7 @@ import URLLoading
                     asked, "task 2 is asked: ServerTrust of localhost",
                 ])
         }
-        // The last one is over before the server has heard the end of its handshake.
+        // The last one is over before the server has read the end of its handshake.
         #expect(server.connections.map { $0.handshake?.wasResumed }.prefix(2) == [false, true])
         #expect(server.connectionCount == 3)
     }

@@ -65,7 +65,7 @@ import URLLoading
         #expect(try await calls(server.url(), delegate).suffix(2) == [.completed(1, .cancelled), .invalid])
     }
 
-    // TLS-1, AUTH-33: a delegate that trusts a certificate of nobody, and one that does not
+    // TLS-1, AUTH-33: a delegate that trusts a self-signed certificate, and one that does not
     @Test("the server's certificate", arguments: [true, false]) func theServersCertificate(isTrusted: Bool) async throws
     {
         let server = try ScriptedServer.answering(
@@ -142,7 +142,7 @@ import URLLoading
         #expect(SecCertificateCopyData(leaf) as Data == Data(identity.certificate.der))
     }
 
-    /// The challenge of a task that is told in the notice.
+    /// The challenge of a task that is in the notice.
     private static func challenge(in notice: ServiceNotice) -> TransferChallenge? {
         switch notice {
         case .task(let state): return state.challenge

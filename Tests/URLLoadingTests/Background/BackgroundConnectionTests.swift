@@ -46,7 +46,7 @@ import URLLoading
         TransferEnd(order: 1, head: head, progress: TransferProgress(), outcome: outcome, metrics: nil)
     }
 
-    /// The request of the task that the service is told to create.
+    /// The request of the task that the service shall create.
     private func created(_ service: ScriptedBackgroundService) async throws -> TransferRequest {
         let commands = try await service.commands.waitUntil("the task") {
             $0.contains { if case .create = $0 { true } else { false } }
@@ -147,7 +147,7 @@ import URLLoading
         try await replies.wait(for: "the challenge") { $0.isEmpty ? nil : true }
         service.close()
         try await eventually { attached.count == 2 }
-        // The session has read what the next service has told it.
+        // The session has read the messages of the next service.
         #expect(await session.allTasks.count == 1)
         replies.current.first?(.useCredential, URLCredential(user: "user", password: "p", persistence: .forSession))
         let decision = TransferAnswer.Decision.credential(user: "user", password: "p", isKept: true)
@@ -286,7 +286,7 @@ import URLLoading
     }
 
     // BG-6, BG-12, RES-1: a program was killed after it had taken the part, and before the service knew that it was
-    // told
+    // delivered
     @Test("an end that is reported again has its resume data again") func resumeDataAgain() async throws {
         let folder = try TemporaryDirectory()
         let part = try folder.write("part", to: "CFNetworkDownload_\(UInt64.random(in: 0...UInt64.max)).tmp")

@@ -8,7 +8,7 @@ import Testing
 
 @testable import URLLoading
 
-/// Background sessions whose service has trouble with its disk: the program is told, and nothing else is lost.
+/// Background sessions whose service has trouble with its disk: the program gets the error, and nothing else is lost.
 @Suite(.leavesNothing) struct BackgroundDiskTests {
     private func session(
         _ service: BackgroundServiceInProcess, _ delegate: BackgroundDelegate, _ identifier: String = "test"

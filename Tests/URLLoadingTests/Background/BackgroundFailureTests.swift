@@ -9,7 +9,7 @@ import URLLoading
 @Suite(.leavesNothing) struct BackgroundFailureTests {
     private static func code(_ end: TransferEnd?) -> Int? { end.flatMap(\.outcome.code) }
 
-    // BG-2, BG-6, BG-11: nobody is attached when the service finds that the copy of the body is gone
+    // BG-2, BG-6, BG-11: no program is attached when the service finds that the copy of the body is gone
     @Test("an upload without its body, of a program that has ended") func missingBody() async throws {
         let service = try BackgroundServiceInProcess()
         let launched = service.folder.file("launched")
@@ -83,7 +83,7 @@ import URLLoading
         service.stop()
     }
 
-    // BG-6, T-6: the program was killed before it had told its delegate
+    // BG-6, T-6: the program was killed before it had called its delegate
     @Test("a task on a full disk, whose end was not acknowledged", .enabled(if: SmallDisk.isAvailable, "no disk"))
     func unacknowledged() async throws {
         let disk = try SmallDisk(size: 400_000)

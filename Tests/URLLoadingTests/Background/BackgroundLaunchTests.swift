@@ -36,7 +36,7 @@ import Testing
         service.stop()
     }
 
-    // BG-11: what the program was told is in its spool when the service notices that it has ended
+    // BG-11: what was delivered to the program is in its spool when the service notices that it has ended
     @Test("an end that the program has acknowledged at last") func acknowledgedInTheSpool() async throws {
         let service = try BackgroundServiceInProcess()
         let launched = service.folder.file("launched")

@@ -109,7 +109,7 @@ import URLLoading
         service.stop()
     }
 
-    // BG-6, T-6: the program was told the end of a task, which the service did not live to forget
+    // BG-6, T-6: the program got the end of a task, which the service had no time to remove
     @Test("a task whose end was acknowledged does not come back") func acknowledgedTask() async throws {
         let first = try service.attach(1)
         let state = try first.attached().state
@@ -309,7 +309,7 @@ import URLLoading
         service.stop()
     }
 
-    // BG-5, BG-6: nobody is there who could be told that the task does not exist
+    // BG-5, BG-6: no program is attached that could get the error of the missing task
     @Test(
         "a task of a program that ends while the disk is full",
         .enabled(if: SmallDisk.isAvailable, "no disk"), arguments: [false, true])

@@ -9,7 +9,7 @@ import Testing
 
     init() throws { user = try BackgroundUser() }
 
-    // BG-5, BG-6, BG-12, S-20, S-23: the transfers go on, and are told once
+    // BG-5, BG-6, BG-12, S-20, S-23: the transfers go on, and are reported once
     @Test("a program that ends", arguments: ["exit", "die"]) func aProgramThatEnds(how: String) async throws {
         let mayAnswer = Signal("the answer")
         let server = try ScriptedServer { connection in
@@ -75,7 +75,7 @@ import Testing
         try await user.endService()
     }
 
-    // BG-11, S-80, S-97: the program learns the identifier, and is told everything
+    // BG-11, S-80, S-97: the program gets the identifier, and all events
     @Test("a program that is launched") func aProgramThatIsLaunched() async throws {
         let server = try ScriptedServer.answering { .text(String($0.target.dropFirst())) }
         defer { server.stop() }

@@ -37,7 +37,7 @@ import Testing
         return start
     }
 
-    /// The resume data of a new download that is cancelled once the delegate has been told of a part.
+    /// The resume data of a new download that is cancelled once the delegate has got a progress report.
     private func resumeData(
         _ url: URL, _ session: URLSession, _ delegate: BackgroundDelegate, after part: Call
     ) async throws -> Data {
@@ -388,7 +388,7 @@ import Testing
         #expect(task.originalRequest == request)
     }
 
-    // T-65: the response of an upload is told in pieces, as the delegate takes them
+    // T-65: the response of an upload is delivered in pieces, as the delegate takes them
     @Test("a large response to an upload") func aLargeResponseToAnUpload() async throws {
         let body = [UInt8].pattern(count: 1_000_000)
         let server = try ScriptedServer.answering(.bytes(body))
@@ -500,7 +500,7 @@ import Testing
         #expect(service.files(in: "files") == [])
     }
 
-    // BG-13, BG-18: the part of a download is of no use to anybody
+    // BG-13, BG-18: the part of a download is not needed any more
     @Test("a download that an administrator cancels") func cancelledByAnAdministrator() async throws {
         let server = try ScriptedServer { connection in
             _ = try connection.nextRequest()
@@ -598,7 +598,7 @@ import Testing
         #expect(ranges.current == [nil, "bytes=10000-", "bytes=20000-"])
     }
 
-    // RES-2, RES-4: the part is where its resume data tell, whether the service has had it or not
+    // RES-2, RES-4: the part is where its resume data point to, whether the service has had it or not
     @Test("a resumed download that is cancelled at once") func aResumedDownloadThatIsCancelledAtOnce() async throws {
         let whole = [UInt8].pattern(count: 20_000)
         let server = try ScriptedServer { connection in
@@ -652,7 +652,7 @@ import Testing
             let task = await session.allTasks.first { $0.taskIdentifier == number }
             try #require(task as? URLSessionDownloadTask).cancel { [service] data in
                 session.downloadTask(withResumeData: data ?? Data()).resume()
-                // The service is told of the end when this returns.
+                // The service has got the end when this returns.
                 while service.files(in: "uploads").isEmpty { Thread.sleep(forTimeInterval: 0.001) }
             }
         }
@@ -664,7 +664,7 @@ import Testing
         #expect(service.files(in: "uploads") == [])
     }
 
-    // BG-6, BG-20: the service goes on, and another session is told
+    // BG-6, BG-20: the service goes on, and another session gets events
     @Test("a session that leaves its tasks") func aSessionThatLeavesItsTasks() async throws {
         let mayAnswer = Signal("the answer")
         let server = try ScriptedServer { connection in

@@ -95,7 +95,7 @@ import URLLoading
         #expect(try await calls(times: 1) == hit(1) + [.invalid])
     }
 
-    // T-27, T-42: also of a body that is told in one piece
+    // T-27, T-42: also of a body that is delivered in one piece
     @Test("stored, in one piece") func inOnePiece() async throws {
         let server = try ScriptedServer.answering { Self.answer($0) }
         defer { server.stop() }

@@ -100,7 +100,7 @@ import URLLoading
         #expect(try cache.cachedResponse(for: URLRequest(url: target)) == nil)
     }
 
-    // CACHE-13, CACHE-14, CACHE-16: a conditional GET; the caller sees the stored body with the news of the 304
+    // CACHE-13, CACHE-14, CACHE-16: a conditional GET; the caller gets the stored body with the fields of the 304
     @Test("a response that the server confirms")
     func confirmed() async throws {
         let session = URLSession(configuration: configuration)

@@ -47,7 +47,7 @@ import Testing
         #expect(excluded(keys) == [true, true, true, true])
         keys.willWrite(key(2))
         #expect(excluded(keys) == [true, true, false, true])
-        // A key that was written before nobody knew that there was no index.
+        // A key that was written before the missing index was noticed.
         let others = StoredKeys()
         others.willWrite(key(2))
         others.noteNoIndex()

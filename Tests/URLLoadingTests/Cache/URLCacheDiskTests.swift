@@ -159,7 +159,7 @@ import Testing
         #expect(found.response.expectedContentLength == 17 && found.data == Data("abc".utf8))
     }
 
-    // CACHE-14, CACHE-17: what a 304 tells is kept on disk as well
+    // CACHE-14, CACHE-17: the fields of a 304 are kept on disk as well
     @Test("sessions over one folder: served from disk, confirmed, and refreshed")
     func sessions() async throws {
         let server = try ScriptedServer.answering { request in

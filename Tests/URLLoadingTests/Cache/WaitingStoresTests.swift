@@ -19,7 +19,7 @@ import Testing
         return CachedURLResponse(response: try #require(response), data: Data(body.utf8))
     }
 
-    /// Stores three responses in memory, changes it, and then tells the disk in the opposite order.
+    /// Stores three responses in memory, changes it, and then passes them to the disk in the opposite order.
     private func stored(after change: (WaitingStores, CacheKey) -> Void) throws -> String? {
         let disk = ResponseDisk(in: StorageDirectory(path: directory.file("cache").path), capacity: 1 << 20)
         let (stores, cache) = (WaitingStores(), URLCache(memoryCapacity: 0, diskCapacity: 0))

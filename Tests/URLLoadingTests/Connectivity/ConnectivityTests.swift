@@ -99,7 +99,7 @@ import URLLoading
         let session = waitingSession(delegate) { $0.timeoutIntervalForRequest = 0.3 }
         session.dataTask(with: server.url("/a.txt")).resume()
         try await delegate.calls.wait(for: .waiting(1))
-        // Another load that waits tells by its end that three times as much has passed.
+        // The end of another waiting load shows that three times as much has passed.
         let clock = RecordingDelegate()
         let other = waitingSession(clock) { $0.timeoutIntervalForResource = 0.9 }
         other.dataTask(with: server.url("/a.txt")).resume()
@@ -222,7 +222,7 @@ import URLLoading
         let session = waitingSession(delegate) { $0.timeoutIntervalForRequest = 0.3 }
         session.dataTask(with: server.url()).resume()
         try await delegate.calls.wait(for: .waiting(1))
-        // Another load that waits tells by its end that three times as much has passed.
+        // The end of another waiting load shows that three times as much has passed.
         let clock = RecordingDelegate()
         let other = waitingSession(clock) { $0.timeoutIntervalForResource = 0.9 }
         other.dataTask(with: server.url()).resume()

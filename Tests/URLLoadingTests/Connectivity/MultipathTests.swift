@@ -82,7 +82,7 @@ struct MultipathTests {
         #expect(server.connectionCount == 1)
     }
 
-    // C-29, MET-13: a server that does not know of several ways is spoken to by one, which can be lost
+    // C-29, MET-13: with a server without MPTCP there is one subflow, which can be lost
     @Test("a load by its only route fails when that is cut") func onlyRoute() async throws {
         let far = try RemoteNetwork()
         try addCable(to: far)

@@ -278,7 +278,7 @@ import URLLoading
         }
     }
 
-    // CONN-15: nothing tells that packets are lost, but time
+    // CONN-15: lost packets are detected only by a timeout
     @Test("packets are lost in the middle of a load", arguments: Version.allCases)
     func silence(version: Version) async throws {
         let far = try RemoteNetwork()

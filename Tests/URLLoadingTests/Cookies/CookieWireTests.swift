@@ -314,7 +314,7 @@ import Testing
         #expect(own.kept.events.map(\.name) == ["led", "a"])
     }
 
-    // COOK-17: what a subclass says goes, however late, and it hears of every response
+    // COOK-17: the answer of a subclass is used, however late, and it gets every response
     @Test("a storage of the caller's", arguments: [false, true])
     func subclass(answersLater: Bool) async throws {
         final class Own: HTTPCookieStorage, @unchecked Sendable {

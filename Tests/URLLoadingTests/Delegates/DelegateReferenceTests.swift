@@ -40,7 +40,7 @@ import Testing
         #expect(await disposition(from: delegate) == [.cancel])
     }
 
-    // T-66: the first event of a class tells at once, and later ones cost no call.
+    // T-66: the first event of a class is decided at once, and later ones cost no call.
     @Test func absentMethods() async {
         #expect(await disposition(from: EmptyDelegate()) == nil)
         #expect(await disposition(from: EmptyDelegate()) == nil)

@@ -63,7 +63,7 @@ import URLLoading
             ])
     }
 
-    // MISC-23: the answer is needed each time, and nothing is told before
+    // MISC-23: the answer is needed each time, and nothing is delivered before
     @Test("each part is asked about") func eachPartIsAskedAbout() async throws {
         let server = try server(twoParts)
         defer { server.stop() }
@@ -164,7 +164,7 @@ import URLLoading
         #expect(all == Data(twoParts.utf8))
     }
 
-    // MISC-23, CONN-27: where the connection's end alone ends the body, the last delimiter tells whether it is whole
+    // MISC-23, CONN-27: if only the connection's end ends the body, the last delimiter shows that it is complete
     @Test("parts until the connection ends", arguments: [true, false])
     func partsUntilTheConnectionEnds(isClosed: Bool) async throws {
         let text = body([("", "one"), ("", "two")], isClosed: isClosed)

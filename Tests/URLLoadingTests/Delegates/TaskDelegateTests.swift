@@ -140,7 +140,7 @@ import URLLoading
         let (data, response) = try await session.data(from: server.url(), delegate: own)
         #expect(data == Data("hello".utf8))
         #expect((response as? HTTPURLResponse)?.statusCode == 200)
-        // T-46, T-47: the result is the caller's, so neither response nor data nor completion is told.
+        // T-46, T-47: the result is the caller's, so neither response nor data nor completion is delivered.
         #expect(own.calls.events == [.created(1), .metrics(1)])
         session.invalidateAndCancel()
         #expect(try await delegate.callsUntilInvalid() == [.invalid])

@@ -92,7 +92,7 @@ import URLLoading
             ])
     }
 
-    // T-44, T-7: the download alone tells the end
+    // T-44, T-7: only the download reports the end
     @Test("the data task is cancelled as it becomes one") func theDataTaskIsCancelledAsItBecomesOne() async throws {
         let server = try ScriptedServer.answering(.endless)
         defer { server.stop() }
@@ -121,7 +121,7 @@ import URLLoading
         #expect(delegate.contents.events == [Data(Self.body)])
     }
 
-    // T-43: after the session was told to finish
+    // T-43: after finishTasksAndInvalidate
     @Test("a late answer") func aLateAnswer() async throws {
         let server = try ScriptedServer.answering(.bytes(Self.body))
         defer { server.stop() }

@@ -70,7 +70,7 @@ import URLLoading
             ])
     }
 
-    // T-14, T-38: what came before the failure is told and counted, though the file is still being written then
+    // T-14, T-38: what came before the failure is reported and counted, though the file is still being written then
     @Test("a body that breaks off at once") func aBodyThatBreaksOff() async throws {
         let response = "HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\n" + String(repeating: "x", count: 50)
         let server = try ScriptedServer(steps: [.expectRequest, .send(response), .close])
@@ -177,7 +177,7 @@ import URLLoading
         session.invalidateAndCancel()
     }
 
-    // T-59, T-55: the task's own delegate hears how it goes on, and the caller gets the file
+    // T-59, T-55: the task's own delegate gets the progress, and the caller gets the file
     @Test("an async caller's delegate") func anAsyncCallersDelegate() async throws {
         let server = try ScriptedServer.answering(.bytes(Self.long))
         defer { server.stop() }

@@ -37,7 +37,7 @@ import Testing
         }
     }
 
-    // ERR-3, ERR-4: what this machine lacks is told by name
+    // ERR-3, ERR-4: what this machine lacks is named
     @Test("a library that is missing") func missingLibrary() {
         let text = "libssl.so.3: cannot open shared object file: No such file or directory"
         let error = URLError.make(.withoutLibrary(text), url: url)

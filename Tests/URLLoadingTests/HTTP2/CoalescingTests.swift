@@ -90,7 +90,7 @@ import URLLoading
             #expect(try await text(session, server, "a.localhost") == "0.1")
             #expect(try await text(session, server, "b.localhost") == "1.1")
         } else {
-            // The proxy's own port, where it speaks no TLS.
+            // The proxy's own port, which does not support TLS.
             #expect(try await text(session, proxy, "b.localhost", isSecure: true) == "0.1")
             await #expect(throws: URLError.self) { try await text(session, proxy, "a.localhost", isSecure: true) }
         }

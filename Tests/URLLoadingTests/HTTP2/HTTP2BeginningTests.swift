@@ -222,7 +222,7 @@ import URLLoading
         case orderly, abrupt, reset
     }
 
-    // ERR-5, CONN-10: there is nothing left to try, and it is told once
+    // ERR-5, CONN-10: there is nothing left to try, and the failure is reported once
     @Test(
         "a server that closes when the handshake is through", arguments: Ending.allCases, ["h2", "http/1.1"])
     func closed(ending: Ending, version: String) async throws {

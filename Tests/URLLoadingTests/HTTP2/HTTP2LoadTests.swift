@@ -321,7 +321,7 @@ import URLLoading
         }
     }
 
-    // CONN-1: when the first connection has shown that the server speaks HTTP/1.1, the others are made
+    // CONN-1: when the first connection has shown that the server supports only HTTP/1.1, the others are made
     @Test("a server that supports only HTTP/1.1") func onlyHTTP1() async throws {
         let count = Watched(0)
         let areAll = Signal("six connections with a request")
@@ -595,7 +595,7 @@ import URLLoading
         let server = try server { http2, _ in
             let stream = try http2.readRequest()
             try http2.sendHead(on: stream, status: 400)
-            // The client has heard that when it answers, and could not send all before.
+            // The client has read that when it answers, and could not send all before.
             try http2.send(FrameType.ping, stream: 0, [UInt8](repeating: 7, count: 8))
             var count = 0
             var isWhole = false

@@ -66,7 +66,7 @@ import URLLoading
         #expect(try await LoadRecorder.load(request) == [.failed(.networkConnectionLost), .invalid])
     }
 
-    // CONN-10: a POST goes out only once, so it gets no connection whose end the loop has only not heard of
+    // CONN-10: a POST goes out only once, so it gets no connection whose end the loop has not read yet
     @Test("an idle connection that was closed a moment ago", arguments: ["POST", "PUT"])
     func anIdleConnectionThatWasClosedAMomentAgo(
         method: String

@@ -23,7 +23,7 @@ import URLLoading
     }
 
     private static func server(isSecure: Bool) throws -> ScriptedServer {
-        // The environment tells the other process what to trust.
+        // The environment configures what the other process trusts.
         try isSecure
             ? .answering(tls: TrustedAuthority.server()) { _ in .text("ok") } : .answering(.text("ok"))
     }
@@ -46,7 +46,7 @@ import URLLoading
                             let code = await failure {
                                 guard try await session.text(url) == "/\(index)" else { exit(3) }
                             }
-                            // The number of the error, as far as an exit status can tell it: -1005 is 105.
+                            // The number of the error, as far as an exit status can express it: -1005 is 105.
                             if let code { exit(Int32(-900 - code.rawValue)) }
                         }
                     }
@@ -116,7 +116,7 @@ import URLLoading
                 close(taken.removeFirst())
                 guard Self.isStillWaiting(isDone) else { exit(4) }
                 for descriptor in taken { close(descriptor) }
-                // The number of the error, as far as an exit status can tell it: -1203 is 203.
+                // The number of the error, as far as an exit status can express it: -1203 is 203.
                 if let code = await load.value { exit(Int32(-1000 - code.rawValue)) }
                 exit(EXIT_SUCCESS)
             }
@@ -153,7 +153,7 @@ import URLLoading
             }
         }
 
-        // CONN-14: and it ends when it is told to, though the file can't even be closed
+        // CONN-14: and it ends when it is cancelled, though the file can't even be closed
         @Test("a download without a descriptor is cancelled", .timeLimit(.minutes(1)))
         func aDownloadWithoutADescriptorIsCancelled() async throws {
             let server = try ScriptedServer.answering(.text("a file"))

@@ -119,7 +119,7 @@ import URLLoading
             let calls = EventRecorder<Call>()
             let task = session.dataTask(with: server.url(), completionHandler: calls.handler)
             task.resume()
-            // No event tells of counters, so this looks until they are there.
+            // No event reports counters, so this polls them.
             let end = ContinuousClock.now + .testDeadline
             while task.countOfBytesReceived == 0, ContinuousClock.now < end { await Task.yield() }
             task.cancel()

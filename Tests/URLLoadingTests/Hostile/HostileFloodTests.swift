@@ -91,7 +91,7 @@ import URLLoading
         }
         defer { server.stop() }
         let delegate = CountingDelegate()
-        // Nobody reads as long as this is not answered.
+        // Reading stops as long as this is not answered.
         let letThrough = Watched<(@Sendable (URLSession.ResponseDisposition) -> Void)?>(nil)
         delegate.answer = { _, answer in letThrough.withValue { $0 = answer } }
         let memory = try MemoryWatch()

@@ -76,7 +76,7 @@ import URLLoading
         let host = name == "another address's" ? "127.0.0.1" : "localhost"
         #expect(try await LoadRecorder.load(server.url(host: host)) == [.failed(code), .invalid])
 
-        // T-48, ERR-2, ERR-3: the same by handler, once, with all that is to be told
+        // T-48, ERR-2, ERR-3: the same by handler, once, with all details
         let handled = EventRecorder<Call>()
         let failure = Watched<URLError?>(nil)
         let session = URLSession { _ in }

@@ -260,7 +260,7 @@ import Testing
         #expect(TraceLevel(text)?.rawValue == level)
     }
 
-    // MISC-28: what a server or a program says of itself is not told
+    // MISC-28: what a server or a program says of itself is not logged
     @Test(
         "reasons",
         arguments: [

@@ -331,7 +331,7 @@ import URLLoading
         #expect(transactions.map(isInOrder) == [true, true, true])
         #expect(transactions.map(\.isReusedConnection) == [false, true, true])
         #expect(transactions.map(\.countOfResponseBodyBytesReceived) == [5, 0, 5])
-        // Nobody was given the body of a redirect.
+        // The body of a redirect was not delivered.
         #expect(transactions.map(\.countOfResponseBodyBytesAfterDecoding) == [0, 0, 5])
         let known = transactions.flatMap(dates).compactMap { $0 }
         #expect(known == known.sorted())

@@ -472,7 +472,7 @@ private final class Weak<Object: AnyObject>: @unchecked Sendable {
             }
         }
         start(URLRequest(url: server.url()), recorder, on: queue)
-        // The server stands still.
+        // The server does not answer.
         let last = Watched(-1)
         try await eventually {
             usleep(200_000)

@@ -48,7 +48,7 @@ import URLLoading
         #expect(result.of == ["start", "stop"])
     }
 
-    // MISC-18, MISC-25, T-7: what comes after the end is not heard
+    // MISC-18, MISC-25, T-7: what comes after the end is ignored
     @Test("a protocol that ends often ends once") func aProtocolThatEndsOftenEndsOnce() async throws {
         let result = try await calls { loading in
             loading.answer("once")
@@ -180,7 +180,7 @@ import URLLoading
         #expect(delegate.contents.events == [Data("abcdef".utf8)])
     }
 
-    // MISC-18, T-5, S-42: stopped once, and not heard any more
+    // MISC-18, T-5, S-42: stopped once, and ignored from then on
     @Test("cancelling stops the protocol") func cancellingStopsTheProtocol() async throws {
         let started = Signal("the start")
         let script = ScriptedProtocol.script { loading in
@@ -228,7 +228,7 @@ import URLLoading
         #expect(try await script.calls.waitFor(count: 2) == ["start", "stop"])
     }
 
-    // T-2: nothing is told while the task is suspended
+    // T-2: nothing is delivered while the task is suspended
     @Test("a suspended task gets no callbacks") func aSuspendedTaskGetsNoCallbacks() async throws {
         let begun = Signal("the start")
         let goOn = Signal("the way on")

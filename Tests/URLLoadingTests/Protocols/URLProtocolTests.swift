@@ -11,7 +11,7 @@ import URLLoading
         String(decoding: try await session.data(from: script.url()).0, as: UTF8.self)
     }
 
-    // MARK: Who loads
+    // MARK: The choice of the protocol
 
     private class Answering: ScriptedProtocol, @unchecked Sendable {
         class var name: String { "" }
@@ -92,7 +92,7 @@ import URLLoading
         #expect(!cache.threads.events.contains("url-loop\n"))
     }
 
-    // MISC-19: also when all are there before the delegate hears of one
+    // MISC-19: also when all are there before the delegate gets one
     @Test("each piece of a protocol is delivered separately") func eachPieceAlone() async throws {
         let script = ScriptedProtocol.script { loading in
             loading.respond()

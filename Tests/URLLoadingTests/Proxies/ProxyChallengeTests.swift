@@ -62,7 +62,7 @@ import URLLoading
         let (url, other) = (try address(isTunnel, server), try address(isTunnel, server, "/b"))
         #expect(try await load(session, url).text == (isTunnel ? "in /a" : "for http://far.test/a"))
         #expect(try await load(session, other).status == 200)
-        // A new connection: the proxy is told at once.
+        // A new connection: the proxy gets the credential at once.
         await session.flush()
         #expect(try await load(session, url).status == 200)
         session.finishTasksAndInvalidate()
@@ -397,8 +397,8 @@ import URLLoading
         #expect(calls.last == .completed(1, .cancelled))
         // Too late to have an effect.
         reply(.useCredential, ScriptedProxy.basicAuth.credential)
-        // The response that asks is read, so its connection is good for others; one that waits for a tunnel is
-        // nobody's.
+        // The response that asks is read, so its connection can be used again; one that waits for a tunnel
+        // cannot.
         if isTunnel { _ = try await authProxy.server.connection(0).waitForEnd() }
         session.finishTasksAndInvalidate()
         #expect(

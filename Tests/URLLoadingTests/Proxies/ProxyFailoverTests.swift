@@ -216,7 +216,7 @@ import URLLoading
         _ = try await delegate.callsUntilInvalid()
     }
 
-    // PROXY-7: whose answer is late is the server, which no other proxy would find quicker
+    // PROXY-7: the late answer is the server's, which no other proxy would reach faster
     @Test("a proxy is not left for the server behind it") func behind() async throws {
         let begun = Signal("the client's handshake")
         let release = Signal("the server's handshake")
@@ -261,8 +261,8 @@ import URLLoading
         var kind: Kind { self == .speaksNoTLS || self == .isNotTrusted ? .secureConnect : .connect }
     }
 
-    // PROXY-7, PROXY-10, AUTH-28, TLS-4: the next way is for when there is no connection to the proxy, or none that
-    // speaks HTTP (RFC 9110 §9.3.6: any answer but 2xx says that there is no tunnel)
+    // PROXY-7, PROXY-10, AUTH-28, TLS-4: the next route is used when there is no connection to the proxy, or none that
+    // uses HTTP (RFC 9110 §9.3.6: any answer but 2xx says that there is no tunnel)
     @Test("failures that lead to the next route", arguments: Fault.allCases) func fault(fault: Fault) async throws {
         _ = try TrustedAuthority.authority
         let server = try ScriptedServer.answering(.text("direct"))

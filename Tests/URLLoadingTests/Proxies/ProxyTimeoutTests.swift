@@ -150,7 +150,7 @@ import URLLoading
         expect(error, at: step)
     }
 
-    // PROXY-10: whose silence it is then is another question
+    // PROXY-10: whether the proxy or the server is silent is not known then
     @Test("a silent server behind a proxy", arguments: [true, false]) func server(isProxied: Bool) async throws {
         let server = try ScriptedServer { [isSilent] connection in
             isSilent.fire()

@@ -85,7 +85,7 @@ import URLLoading
         #expect(server.requests.map(\.target) == ["/start", target])
     }
 
-    // R-21: a request whose address is said in another way than it was written
+    // R-21: a request whose URL is spelled differently
     @Test("an address without a path is no redirect") func anAddressWithoutAPathIsNoRedirect() async throws {
         let server = try server()
         defer { server.stop() }
@@ -114,7 +114,7 @@ import URLLoading
         #expect(proposed.httpMethod == method)
         #expect(proposed.httpBody == body.map { Data($0.utf8) })
         #expect(proposed.value(forHTTPHeaderField: "Content-Type") == (body == nil ? nil : "text/x"))
-        // The body is sent again, and that is told again (T-29).
+        // The body is sent again, and that is reported again (T-29).
         let again: [Call] = body == nil ? [] : [.sent(1, 3, 3)]
         let end: [Call] = [
             .response(1, 200), .data(1, "\(method) /end \(body ?? "")"), .metrics(1), .completed(1, nil), .invalid,

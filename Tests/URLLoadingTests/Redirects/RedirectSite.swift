@@ -24,7 +24,7 @@ extension RedirectSite {
     }
 }
 
-/// Scripted servers, which also tell what the body was.
+/// Scripted servers, which also report what the body was.
 struct ScriptedRedirectSite: RedirectSite {
     private let clear: ScriptedServer
     private let secure: ScriptedServer

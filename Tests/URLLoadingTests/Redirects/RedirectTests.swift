@@ -231,11 +231,11 @@ import URLLoading
         let target = "http://127.0.0.1:\(refusing.port)/"
         let server = try ScriptedServer.answering(.redirect(to: target))
         defer { server.stop() }
-        // Had another address failed than the one that failed, it would be told.
+        // If another address had failed, the error would be its error.
         #expect(try await LoadRecorder.load(server.url()) == [.failed(.cannotConnectToHost), .invalid])
     }
 
-    // each hop has the patience of the first
+    // each hop has the timeout of the first
     @Test("a redirect to a silent server") func aRedirectToASilentServer() async throws {
         let server = try ScriptedServer { connection in
             let request = try connection.readRequest()

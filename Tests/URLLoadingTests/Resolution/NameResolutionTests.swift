@@ -26,7 +26,7 @@ struct NameResolutionTests {
         try await LoadRecorder.load(URLRequest(url: try #require(URL(string: url)), timeoutInterval: 20))
     }
 
-    // CONN-21, MISC-1: in its ASCII form it is asked for, and told to the server
+    // CONN-21, MISC-1: its ASCII form is looked up, and sent to the server
     @Test(
         "an international name",
         arguments: [

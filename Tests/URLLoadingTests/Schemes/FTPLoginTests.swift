@@ -200,7 +200,7 @@ import URLLoading
         let calls = try await delegate.calls(untilCompletions: 2)
         #expect(calls.of(2) == [.created(2), .response(2, 0), .data(2, "hello"), .metrics(2), .completed(2, nil)])
         #expect(server.connectionCount == 3)
-        // Who is logged out is not let in any more.
+        // After the credential is removed the login is anonymous.
         storage.remove(ann, for: space(server))
         delegate.challenge = { $1(.performDefaultHandling, nil) }
         session.dataTask(with: server.url("/a.txt")).resume()

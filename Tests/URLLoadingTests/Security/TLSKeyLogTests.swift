@@ -111,7 +111,7 @@ import Testing
         #expect(mode == nil)
     }
 
-    // TLS-12: who made the file can read it
+    // TLS-12: the owner of the file could read the keys
     @Test("a file of another user gets none", .enabled(if: geteuid() == 0, "needs root"), arguments: [false, true])
     func foreign(isPipe: Bool) throws {
         let server = try ScriptedServer.answering(.text("x"), tls: TrustedAuthority.server())

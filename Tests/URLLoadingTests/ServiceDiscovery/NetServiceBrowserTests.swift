@@ -40,7 +40,7 @@ struct NetServiceBrowserTests {
         browser.searchForServices(ofType: "_http._tcp.", inDomain: "")
         try began.wait()
         try bus.waitForCall(of: "ServiceBrowserNew")
-        // While the queue is busy. What is removed before it was told is not told.
+        // While the queue is busy. What is removed before it was reported is not reported.
         for name in ["one", "gone", "two"] { bus.say(.signal(path: "/b", member: "ItemNew", Self.item(name))) }
         bus.say(.signal(path: "/b", member: "ItemRemove", Self.item("gone")))
         bus.say(.signal(path: "/b", member: "ItemNew", Self.item("three")))

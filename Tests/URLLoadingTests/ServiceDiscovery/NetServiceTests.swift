@@ -202,7 +202,7 @@ struct NetServiceTests {
         let recorder = NetServiceRecorder()
         service.delegate = recorder
         bus.say(.signal(path: "/r", member: "Found", Self.found("127.0.0.3")))
-        // Each of the two families tells what it has found, so the second address may come once more.
+        // Each of the two families reports what it has found, so the second address may come once more.
         _ = try recorder.events.waitUntil { $0.last == .didResolve(["127.0.0.1", "127.0.0.2", "127.0.0.3"], 8080) }
         service.stop()
         try bus.waitForEnd()

@@ -179,7 +179,7 @@ import URLLoading
             request.path == "/held" ? CannedResponse.text("hello").held(until: held) : .text(request.path)
         }
         defer { server.stop() }
-        // Nobody else holds the session, and it holds its delegate.
+        // There is no other reference to the session, and it retains its delegate.
         let (load, blocked, release, stalled) = {
             let delegate = Delegate()
             let session = URLSession(delegate)

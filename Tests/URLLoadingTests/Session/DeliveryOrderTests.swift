@@ -71,7 +71,7 @@ import URLLoading
         session.invalidateAndCancel()
     }
 
-    // S-76, T-65: what comes while an operation waits is told together, in order
+    // S-76, T-65: what comes while an operation waits is delivered together, in order
     @Test("events that wait for a busy queue need few operations") func whatWaitsNeedsFewOperations() async throws {
         let bytes = [UInt8](repeating: 120, count: 4_000)
         let server = try ScriptedServer.answering(

@@ -177,7 +177,7 @@ import URLLoading
             #expect(await session.allTasks == [task])
             #expect(delegate.calls.events == [.created(1)])
         }
-        // Nobody can resume it any more (T-6, T-60).
+        // It cannot be resumed any more (T-6, T-60).
         #expect(
             try await delegate.callsUntilInvalid() == [
                 .created(1), .metrics(1), .completed(1, .cancelled), .invalid,
@@ -277,7 +277,7 @@ import URLLoading
         #expect(weakSession != nil)
         held.fire()
         try await calls.wait(for: .invalid)
-        // The method has to return, and its caller to let go: a moment that nothing tells of.
+        // The method has to return, and its caller to release it: no event marks that moment.
         let end = ContinuousClock.now + .testDeadline
         while weakDelegate != nil || weakSession != nil, ContinuousClock.now < end { await Task.yield() }
         #expect(weakDelegate == nil)

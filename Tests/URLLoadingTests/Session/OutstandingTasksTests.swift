@@ -60,7 +60,7 @@ import URLLoading
         tasks[1].resume()
         for task in tasks.dropFirst() { task.cancel() }
         queue.isSuspended = false
-        // The second has begun, and its end has not been told.
+        // The second has begun, and its end has not been reported.
         #expect(try await listed.waitFor(count: 2) == [[1, 2], [1, 2]])
         session.invalidateAndCancel()
         _ = try await delegate.callsUntilInvalid()

@@ -68,7 +68,7 @@ import URLLoading
             withStreamedRequest: URLRequest(url: server.url()).with { $0.httpMethod = "POST" })
         streamed.resume()
         session.finishTasksAndInvalidate()
-        // Nobody hears of this one.
+        // This task has no callbacks.
         let end = ContinuousClock.now + .testDeadline
         while streamed.state != .completed, ContinuousClock.now < end { await Task.yield() }
         #expect(streamed.error?.urlErrorCode == .requestBodyStreamExhausted)

@@ -6,7 +6,7 @@ import Testing
 import URLLoading
 
 @Suite(.leavesNothing) struct SuspendedTimeoutTests {
-    // T-2, C-7: neither a load that begins suspended has a clock, nor one that is told so again
+    // T-2, C-7: neither a load that begins suspended has a clock, nor one that is suspended again
     @Test("the timeouts of suspended tasks pause") func timeoutsPause() async throws {
         let (silence, early) = (Signal("the end"), Signal("the time of the silent one is over"))
         // A task may have sent its request before it is suspended, and is not to be over then.
@@ -21,7 +21,7 @@ import URLLoading
             $0.timeoutIntervalForResource = 50
             $0.httpMaximumConnectionsPerHost = 50
         }
-        // Some are told before they begin, some after.
+        // Some are suspended before they begin, some after.
         let tasks = (0..<20).map { _ in session.dataTask(with: server.url("/")) }
         for task in tasks {
             task.resume()

@@ -80,7 +80,7 @@ import URLLoading
         session.invalidateAndCancel()
     }
 
-    // S-35, S-37: each does what its kind does, and tells the delegate or the handler
+    // S-35, S-37: each does what its kind does, and calls the delegate or the handler
     @Test("tasks") func tasks() async throws {
         let server = try ScriptedServer.answering { .text("\($0.method) \($0.body.count)") }
         defer { server.stop() }

@@ -69,7 +69,7 @@ import Testing
     @Test("of several pending changes of a cookie the last one is written")
     func tooManyChanges() async throws {
         let recordStore = Store([cookie("others'")])
-        // Nobody knows what the file has: that is not to be lost.
+        // The contents of the file are not known: they must not be lost.
         recordStore.setFailing(.load)
         recordStore.block(.apply)
         let storage = storage(over: recordStore)

@@ -142,7 +142,7 @@ import Testing
         return credential
     }
 
-    // AUTH-23: of two processes that have not heard of each other
+    // AUTH-23: of two processes that have not read each other's changes
     @Test("the default that was set last holds, wherever it was set", arguments: [true, false])
     func lastDefault(isSetHere: Bool) async throws {
         let recordStore = Store(isSetHere ? [] : [`default`("a")])

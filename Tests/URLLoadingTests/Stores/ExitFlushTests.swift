@@ -38,7 +38,7 @@ import Testing
             await #expect(processExitsWith: .success) {
                 // What is named first is called last.
                 atexit { if Waiting.recordStore.kept.map(\.name) != ["a"] { _exit(2) } }
-                // By who stores them, and who writes them at exit.
+                // Awaited by the storing call, and by the flush at exit.
                 Waiting.suffixes.finishReading(whenAwaitedBy: 2)
                 let request = CookieRequest(try HTTPURL("https://www.example.org/"))
                 Waiting.storage.receiveWhenLoaded(["a=1; Max-Age=1000"], from: request, policy: .always)

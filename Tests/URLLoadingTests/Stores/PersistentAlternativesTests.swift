@@ -71,7 +71,7 @@ import URLLoading
         ]
         #expect(services(new, "a.example") == kept)
         #expect(services(new, "b.example") == [])
-        // Who notices a change of the network forgets more, on disk too.
+        // A change of the network removes more, on disk too.
         new.networkChanged(at: now)
         await flush(new)
         #expect(services(fresh(), "a.example") == [kept[1]])

@@ -102,7 +102,7 @@ import Testing
     // COOK-19
     @Test("cookies in memory survive a damaged page")
     func damagedPage() async throws {
-        // It does not look between the two steps below: what it read before the damage would tell nothing of that.
+        // It does not look between the two steps below: what it read before the damage would not show that.
         let storage = HTTPCookieStorage(in: place)
         for number in 0..<150 {
             storage.setCookie(try cookie("n\(number)", "value-\(number)-" + String(repeating: "v", count: 40)))

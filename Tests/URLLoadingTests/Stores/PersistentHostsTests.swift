@@ -46,7 +46,7 @@ import URLLoading
         #expect(!new.covers("b.example") && !new.covers("short.example"))
     }
 
-    // TLS-7: whose time is over leaves the file too
+    // TLS-7: an expired host leaves the file too
     @Test("expired hosts are removed from the file")
     func over() async throws {
         let old = store()

@@ -3,10 +3,10 @@ import TestSupport
 import Testing
 import URLLoading
 
-/// What the delegates of bound streams are told on their run loops. Without a check for leaks, because the first run
+/// The events of bound streams for delegates on their run loops. Without a check for leaks, because the first run
 /// loop of a process leaves descriptors behind.
 @Suite(.timeLimit(.minutes(1))) struct BoundStreamEventTests {
-    /// Records events, as text to tell the streams apart, and reacts to them.
+    /// Records events, as text with the name of the stream, and reacts to them.
     private final class Recorder: NSObject, StreamDelegate, @unchecked Sendable {
         // Sendable: `react` is set before there are events.
         let events = EventRecorder<String>()

@@ -7,7 +7,7 @@ import Testing
 
 /// The lookup of a service for a stream task.
 @Suite struct ServiceEndpointTests {
-    // T-2, STREAM-10: a task may be suspended, and resumed, between the outcome and the turn in which it is told
+    // T-2, STREAM-10: a task may be suspended, and resumed, between the outcome and the turn in which it is delivered
     @Test("an outcome that is not delivered when the lookup is cancelled is never delivered") func cancelled()
         async throws
     {

@@ -78,7 +78,7 @@ import URLLoading
             try await delegate.calls.wait(for: .written(nil))
             delegate.read(task, 8, 8)
             try await delegate.calls.wait(for: .read("and you\n", false, nil))
-            // Before the peer may hear of the end, with which the task is over.
+            // Before the peer may read the end, with which the task is over.
             delegate.read(task, 1, 10)
             task.closeWrite()
         }

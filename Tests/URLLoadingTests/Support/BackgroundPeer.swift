@@ -50,7 +50,7 @@ final class BackgroundPeer {
 }
 
 extension BackgroundPeer {
-    /// The state of the session to which it attaches, the tasks, and the ends that were not told completely.
+    /// The state of the session to which it attaches, the tasks, and the ends that were not acknowledged completely.
     func attached() throws -> (state: SessionState, tasks: [Int], ends: [Int: TransferEnd]) {
         guard case .attached(let state)? = try next() else { throw Unexpected() }
         var tasks: [Int] = []

@@ -2,7 +2,7 @@ import LoadingPipeline
 import LoadingSemantics
 
 extension HSTSStore {
-    /// The host's own response has told that it is to be reached over TLS only.
+    /// The host's own response requires TLS.
     func noteHost(_ host: String) throws {
         note(
             HTTPFields([("Strict-Transport-Security", "max-age=1000")]), from: try HTTPURL("https://\(host)/"),

@@ -37,7 +37,7 @@ extension DelegateEventQueue {
         #expect(lane.isReadingStopped)
 
         #expect(Self.lengths(lane.next(.all).events) == [piece.count, piece.count])
-        // While these were told one more came, which was under way.
+        // While these were delivered one more came, which was under way.
         _ = lane.add(.data(piece), bytes: piece.count)
         var batch = lane.tookBatch()
         #expect(batch.hasMore)
@@ -72,7 +72,7 @@ extension DelegateEventQueue {
         }
         #expect(offsets(lane.next(.all).events) == Array(1...255) + [10_000, 0, 10_001])
         _ = lane.tookBatch()
-        // The server tells of each piece that was sent.
+        // The server reports each piece that was sent.
         for offset in 1...10_000 {
             _ = lane.add(.sentBody(count: 1, total: Int64(offset), expected: 10_000), bytes: 0)
             _ = lane.add(try report(104, offset), bytes: 0)
@@ -99,7 +99,7 @@ extension DelegateEventQueue {
         #expect(taken.ending?.error == .timedOut)
     }
 
-    // STREAM-2: the end was sealed while an answer was owed, which came before the end was told
+    // STREAM-2: the end was sealed while an answer was owed, which came before the end was delivered
     @Test("An answer after the end was sealed precedes it") func answerAfterSeal() {
         var lane = DelegateEventQueue()
         _ = lane.promise()
@@ -123,7 +123,7 @@ extension DelegateEventQueue {
         #expect(taken.ending?.error == .timedOut)
     }
 
-    // S-76: an operation tells what was there when it was enqueued
+    // S-76: an operation delivers what was there when it was enqueued
     @Test("Events after the seal wait for the next operation") func sealed() {
         var lane = DelegateEventQueue()
         _ = lane.add(.data(Data(count: 1)), bytes: 1)
@@ -163,7 +163,7 @@ extension DelegateEventQueue {
         var lane = DelegateEventQueue()
         _ = lane.promise()
         _ = lane.promise()
-        // The loop is told once.
+        // The loop is notified once.
         let mustTell = [lane.addResumption(.call {}), lane.addResumption(.call {})]
         #expect(mustTell == [true, false])
         let isScheduled = lane.end(TaskEnding(error: nil, body: .nothing)).mustSchedule

@@ -147,7 +147,7 @@ import URLLoading
         task.resume()
         for quarter in 1...3 {
             permits.release()
-            // No event tells of counters, so this looks until they are there.
+            // No event reports counters, so this polls them.
             let end = ContinuousClock.now + .testDeadline
             while task.countOfBytesReceived < quarter * 25, ContinuousClock.now < end { await Task.yield() }
             #expect(task.countOfBytesReceived == Int64(quarter * 25))

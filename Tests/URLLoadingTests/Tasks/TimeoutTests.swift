@@ -218,7 +218,7 @@ import URLLoading
         let first = session.dataTask(with: server.url("/first"))
         first.resume()
         try await server.waitForRequests(1)
-        // Keeps the connection, and its own clocks stand still.
+        // Keeps the connection, and its own timeouts pause.
         first.suspend()
         // The request timer of this one would have ended it before the resource timer does.
         var request = URLRequest(url: server.url("/second"))

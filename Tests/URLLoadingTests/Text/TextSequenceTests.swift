@@ -91,7 +91,7 @@ import URLLoading
             #expect(accepted < 16_000_000)
             for _ in 0..<5_000 { #expect(try await lines.next()?.utf8.count == 999) }
         }
-        // Nobody reads any more: the load is given up.
+        // There is no reader any more: the load is cancelled.
         _ = try await server.connection(0).waitForEnd()
         session.invalidateAndCancel()
     }

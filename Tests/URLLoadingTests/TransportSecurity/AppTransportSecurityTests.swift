@@ -277,8 +277,8 @@ import URLLoading
         }
     }
 
-    // TLS-2, TLS-5, TLS-10, AUTH-30: the delegate overlooks what is wrong with the certificate, and the rules do not,
-    // also where TLS 1.2 tells of it after the delegate has decided
+    // TLS-2, TLS-5, TLS-10, AUTH-30: the delegate accepts what is wrong with the certificate, and the rules do not,
+    // also where TLS 1.2 reports it after the delegate has decided
     @Test("a delegate that trusts a revoked certificate", arguments: [false, true])
     func aDelegateThatTrustsARevokedServer(isOld: Bool) async throws {
         let options = try TrustedAuthority.server().with {

@@ -291,7 +291,7 @@ import URLLoading
         #expect((task.error as? URLError)?.code == row.code)
         #expect(server.requests.count == (row.code == nil ? 1 : 0))
         guard row.isAboutTrust else { return }
-        // TLS-5: which rule it was, is told below the error; the evaluation of a trust says it in the same words.
+        // TLS-5: the broken rule is in the underlying error; the evaluation of a trust has the same message.
         let below = error?.userInfo[NSUnderlyingErrorKey] as? NSError
         #expect(below?.domain == (row.code == nil ? nil : "URLLoadingTLSErrorDomain"))
         // TLS-5: the error has the host.

@@ -23,7 +23,7 @@ import URLLoading
         }
     }
 
-    // AUTH-12, RES-16: what one server was told no other is
+    // AUTH-12, RES-16: a credential is sent to its own server only
     @Test("a credential stays with the server that asked for it", arguments: [true, false])
     func aCredentialStaysWithItsServer(isKept: Bool) async throws {
         let otherServer = try ScriptedServer.answering { _ in .text("all").with(field: "Upload-Complete", "?1") }

@@ -307,7 +307,7 @@ import URLLoading
         #expect(sent.contains { $0[1] - $0[0] == 300_000 })
     }
 
-    // RES-14, RES-19: a server may tell as often as it likes how far it is
+    // RES-14, RES-19: a server may report its progress as often as it likes
     @Test("frequent progress callbacks") func frequentProgressCallbacks() async throws {
         let server = try ScriptedServer { connection in
             let request = try connection.readRequest()

@@ -89,7 +89,7 @@ import URLLoading
         task.resume()
         session.finishTasksAndInvalidate()
         while let status = await updates.next(), status.countOfBytesSent == 0 {}
-        // The progress is told just after the counter.
+        // The progress is reported just after the counter.
         let end = ContinuousClock.now + .testDeadline
         while progress.totalUnitCount < 0, ContinuousClock.now < end { await Task.yield() }
         #expect(progress.totalUnitCount == 20_000_000)
@@ -184,7 +184,7 @@ import URLLoading
 
     // MARK: Handlers
 
-    // T-46, T-47, T-48: with a handler the delegate still hears of the body
+    // T-46, T-47, T-48: with a handler the delegate still gets the body's progress
     @Test("with a completion handler", arguments: [true, false]) func withACompletionHandler(isFile: Bool) async throws
     {
         let server = try ScriptedServer.weighing()

@@ -289,7 +289,7 @@ import URLLoading
         #expect(run.task.error == nil)
     }
 
-    /// A server that sends some messages and closes, and a run whose client knows of the closing and has received
+    /// A server that sends some messages and closes, and a run whose client has read the close frame and has received
     /// nothing.
     private func closedBeforeReceiving(
         _ texts: [String], _ body: (WebSocketRun, SteppedLoop) async throws -> Void
@@ -659,7 +659,7 @@ import URLLoading
         #expect(await run.session.allTasks == [])
     }
 
-    // T-7: nobody waits for it, and it ends with its session
+    // T-7: no call waits for it, and it ends with its session
     @Test("forgotten before it was resumed") func forgotten() async throws {
         let delegate = RecordingWebSocketDelegate()
         let session = URLSession(delegate)

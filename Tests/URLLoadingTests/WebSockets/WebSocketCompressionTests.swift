@@ -3,7 +3,7 @@ import TestSupport
 import Testing
 import URLLoading
 
-/// permessage-deflate (RFC 7692), which a session offers only if it is told to: WS-15.
+/// permessage-deflate (RFC 7692), which a session offers only if it is enabled: WS-15.
 @Suite(.leavesNothing, .timeLimit(.minutes(2))) struct WebSocketCompressionTests {
     /// What a server sends after it has agreed to compress.
     struct Row: Sendable, CustomTestStringConvertible {

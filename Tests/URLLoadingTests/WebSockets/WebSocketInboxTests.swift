@@ -27,7 +27,7 @@ import Testing
         var all: [String] = []
     }
 
-    // WS-7: resumed before the loop has heard of the suspension
+    // WS-7: resumed before the loop was notified of the suspension
     @Test("a message that was held comes before the next one") func order() {
         let results = Results()
         var inbox = WebSocketInbox()
@@ -61,7 +61,7 @@ import Testing
         #expect(left == nil)
     }
 
-    // WS-17: the load hears of each message that is taken while the end waits, and of none otherwise
+    // WS-17: the load is notified of each message that is taken while the end waits, and of none otherwise
     @Test("the end waits for unread messages", arguments: [true, false]) func awaitedEnd(isHeld: Bool) {
         var inbox = WebSocketInbox()
         inbox.keep(.string("before"), octets: 6)
@@ -93,7 +93,7 @@ import Testing
         #expect(last?.mustRead == false)
     }
 
-    // WS-17: also until the caller of an `async` method, who has the last message, asks for the next one
+    // WS-17: also until the caller of an `async` method, which has the last message, asks for the next one
     @Test("the end waits for a caller that resumes", arguments: [true, false]) func awaitedCaller(isWaiting: Bool) {
         var inbox = WebSocketInbox()
         let caller = WebSocketInbox.Receiver(caller: .continuation, isPromised: false) { _ in }

@@ -226,7 +226,7 @@ import URLLoading
         #expect(run.delegate.results == (0..<10).map { "pong \($0)" })
     }
 
-    // WS-9: pongs that nobody has asked for answer no ping
+    // WS-9: unsolicited pongs answer no ping
     @Test("pings that are not answered") func unansweredPings() async throws {
         let server = try ScriptedServer.webSocket { socket in
             let first = try socket.readFrame()

@@ -9,7 +9,7 @@ struct WebSocketRow: Sendable, CustomTestStringConvertible {
         case echoes([WebSocketMessage], pings: [[UInt8]] = [])
         /// It fails the connection with this code (RFC 6455 §7.1.7). Of the messages before, the first ones may arrive.
         case fails(UInt16, after: [WebSocketMessage] = [])
-        /// It answers the server's close frame with the same code, and tells code, reason, and the messages before.
+        /// It answers the server's close frame with the same code, and reports code, reason, and the messages before.
         case closes(UInt16?, reason: [UInt8] = [], after: [WebSocketMessage] = [])
     }
 

@@ -19,7 +19,7 @@ import URLLoading
         #expect(server.requests.map(\.target) == (0..<100).map { "/\($0)" })
     }
 
-    // CONN-1: every framing that tells its end, and every method
+    // CONN-1: every framing with an explicit end, and every method
     @Test("a connection survives every response that ends in order")
     func aConnectionSurvivesEveryResponseThatEndsInOrder() async throws {
         let server = try ScriptedServer.answering { request in
@@ -310,7 +310,7 @@ import URLLoading
             _ = try await server.connection(0)
             let impatient = URLRequest(url: server.url("/second"), timeoutInterval: 0.2)
             async let second = session.data(for: impatient)
-            // A load that is not in the line tells by its end that three times as much has passed.
+            // The end of a load outside of the queue shows that three times as much has passed.
             let silent = try ScriptedServer(steps: [.stopReading])
             defer { silent.stop() }
             let other = URLRequest(url: silent.url(), timeoutInterval: 0.6)

@@ -97,7 +97,7 @@ final class LoadRecorder: NSObject, URLSessionDataDelegate {
     }
 
     func urlSession(_ session: URLSession, task: URLSessionTask, didCompleteWithError error: (any Error)?) {
-        // Who the user is stands in no error.
+        // No error contains the user.
         let text = task.currentRequest?.url?.absoluteString
         let shown = text.map { $0.replacing(/\/\/[^\/]*@/, with: "//") }
         if let error = error as? URLError, error.failingURL?.absoluteString != shown {

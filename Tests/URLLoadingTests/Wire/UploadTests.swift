@@ -178,7 +178,7 @@ import URLLoading
                 $0.setValue("\(length)", forHTTPHeaderField: "Content-Length")
                 $0.httpBodyStream = InputStream(url: file)
             })
-        // The kernel's buffers are full when nothing more is told for a while; what has been told stays far below.
+        // The kernel's buffers are full when no progress is reported for a while; the progress stays far below.
         try await recorder.sent.waitFor(count: 1)
         goOn.fire()
         #expect(try await recorder.finish(within: .seconds(100)) == [.response(200), .succeeded, .invalid])

@@ -11,7 +11,7 @@ final class Downloads: NSObject, URLSessionDownloadDelegate, Sendable {
         try? FileManager.default.moveItem(atPath: location.path, toPath: target)
     }
 
-    // Everything was told.
+    // All events were delivered.
     func urlSessionDidFinishEvents(forBackgroundURLSession session: URLSession) { exit(0) }
 }
 
@@ -19,7 +19,7 @@ let configuration = URLSessionConfiguration.background(withIdentifier: "download
 configuration.backgroundLaunch = Bundle.main.executablePath.map { .command($0) }
 let session = URLSession(configuration: configuration, delegate: Downloads(), delegateQueue: nil)
 
-// Launched again: the delegate is told what has happened.
+// Launched again: the delegate gets the missed events.
 if URLSession.launchedBackgroundIdentifier != nil { dispatchMain() }
 
 let arguments = CommandLine.arguments

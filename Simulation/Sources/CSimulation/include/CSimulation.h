@@ -159,7 +159,7 @@ typedef struct {
 void simulation_set_link(simulation_address address, simulation_link link);
 // Packets to and from the host are lost. What was sent arrives when it can be reached again.
 void simulation_set_reachable(simulation_address address, bool is_reachable);
-// A connection to it fails with this errno, as a router tells: 0 for none.
+// A connection to it fails with this errno, as reported by a router: 0 for none.
 void simulation_set_unreachable(simulation_address address, int error);
 
 // For listeners, on their thread.

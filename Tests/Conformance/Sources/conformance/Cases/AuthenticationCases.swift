@@ -11,7 +11,7 @@ private func basicValue(_ user: String, _ password: String) -> String {
     "Basic " + Data("\(user):\(password)".utf8).base64EncodedString()
 }
 
-/// Lets in who has the password.
+/// Accepts requests with the password.
 private func basicServer(_ challenges: [(String, String)] = [basic]) throws -> Server {
     try Server { request in
         request.value("Authorization") == basicValue("user", "secret")
@@ -42,7 +42,7 @@ private func parameters(_ field: String?) -> [String: String] {
     return result
 }
 
-/// Lets in whose response is what the case computes from its parameters and the hash of method and target.
+/// Accepts requests with the response that the case computes from its parameters and the hash of method and target.
 private func digestServer(
     challenge more: String, _ response: @escaping @Sendable (_ sent: [String: String], _ action: String) -> String
 ) throws -> Server {

@@ -4,7 +4,7 @@ import Foundation
     @preconcurrency import FoundationNetworking
 #endif
 
-/// A client that is an actor, over a loader that tells the program's own delegates what it learns.
+/// A client that is an actor, over a loader that forwards its events to the program's own delegates.
 public actor LoaderClient {
     public struct Response<Value: Sendable>: Sendable {
         public let value: Value
