@@ -89,7 +89,7 @@ static uint64_t first_frame_length(const uint8_t *bytes, size_t count) {
     return 1 + octets + length;
 }
 
-static void tell_body(cl3_session *self, cl3_stream *stream, uint64_t written) {
+static void report_body(cl3_session *self, cl3_stream *stream, uint64_t written) {
     uint64_t sent = written > stream->head_length ? written - stream->head_length : 0;
     while (stream->unsent && stream->unsent->end <= sent) {
         struct chunk *chunk = stream->unsent;
@@ -115,7 +115,7 @@ int cl3_wrote(
         stream->is_head_reported = true;
         if (is_reported) self->callbacks.sent_head(self->owner, stream->slot, (size_t)stream->head_length);
     }
-    tell_body(self, stream, is_last ? UINT64_MAX : stream->written);
+    report_body(self, stream, is_last ? UINT64_MAX : stream->written);
     if (is_last && !stream->is_request_reported) {
         stream->is_request_reported = true;
         stream->is_write_shut = true;

@@ -74,7 +74,7 @@ int cl3_start_http(cl3_session *self) {
         self->http = NULL;
         return cl3_http_failed(self, result);
     }
-    nghttp3_conn_set_max_concurrent_streams(self->http, self->limits.unheard_cancellations);
+    nghttp3_conn_set_max_concurrent_streams(self->http, self->limits.pending_cancellations);
     result = nghttp3_conn_bind_control_stream(self->http, control);
     if (result == 0) result = nghttp3_conn_bind_qpack_streams(self->http, encoder, decoder);
     if (result != 0) {

@@ -252,7 +252,7 @@ static void release_idle_buffers(clt_stream *stream) {
 void clt_stream_keep_buffers(clt_stream *stream, bool keeps) {
     if (keeps) {
         SSL_clear_mode(stream->ssl, SSL_MODE_RELEASE_BUFFERS);
-        // From OpenSSL 3.2 on this is what tells the buffer for reading. That for writing is not told.
+        // From OpenSSL 3.2 on this returns the buffer for reading. There is no call for the one for writing.
         SSL_set_mode(stream->ssl, 0);
     } else {
         SSL_set_mode(stream->ssl, SSL_MODE_RELEASE_BUFFERS);
@@ -301,7 +301,7 @@ clt_step clt_write(clt_stream *stream, const void *bytes, size_t length, size_t 
         size_t taken = 0, part = length - done;
         clear_errors();
         // A record at a time. Given more, OpenSSL would go on with the next record when it has sent one that had to wait, and would not
-        // tell of the first if the next has to wait too: with a small socket buffer, not before all is sent.
+        // report the first if the next has to wait too: with a small socket buffer, not before all is sent.
         if (part > SSL3_RT_MAX_PLAIN_LENGTH) part = SSL3_RT_MAX_PLAIN_LENGTH;
         stream->socket.has_more = length - done > part;
         int result = SSL_write_ex(stream->ssl, (const uint8_t *)bytes + done, part, &taken);

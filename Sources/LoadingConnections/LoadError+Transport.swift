@@ -124,7 +124,7 @@ extension FTPReply {
         case 425: LoadError.cannotConnectToHost.code
         case 426: LoadError.networkConnectionLost.code
         case 450: LoadError.resourceUnavailable.code
-        // Servers use one reply for a missing file and for a forbidden one; only the text can tell the two apart.
+        // Servers use one reply for a missing file and for a forbidden one; only the text distinguishes the two.
         case 550, 553: saysForbidden ? -1102 : -1100
         default: -1011
         }

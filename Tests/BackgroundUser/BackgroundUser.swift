@@ -201,8 +201,8 @@ private final class Worker: NSObject, URLSessionDownloadDelegate, @unchecked Sen
         }
         listed.wait()
         // An end that was not reported before comes now, also of a task whose creation was not noted.
-        let untold = lock.withLock { Set(noted.filter { $0.hasPrefix("creating ") }.map(Self.name)) }
-        if !untold.isEmpty { usleep(200_000) }
+        let unreported = lock.withLock { Set(noted.filter { $0.hasPrefix("creating ") }.map(Self.name)) }
+        if !unreported.isEmpty { usleep(200_000) }
         let known = lock.withLock { Set(noted.filter { $0.hasPrefix("resumed ") }.map(Self.name)).union(done) }
         for name in names where !known.contains(name) { make(name, in: session) }
         while !lock.withLock({ done.isSuperset(of: names) }) { changed.wait() }

@@ -6,7 +6,7 @@ import URLLoading
 /// What the program does in processes that cannot load.
 enum LimitedProcess {
     /// Says what becomes of a task; not in the process's own time, since that may have no other thread.
-    private final class Teller: NSObject, URLSessionDataDelegate, @unchecked Sendable {
+    private final class RecordingDelegate: NSObject, URLSessionDataDelegate, @unchecked Sendable {
         // Sendable because it never changes.
         let name: String
         let done = DispatchSemaphore(value: 0)
@@ -97,10 +97,10 @@ enum LimitedProcess {
         if child == 0 {
             prefix = "child, cancelled"
             load("child, old session", url, in: session)
-            let teller = Teller("child, delegate")
-            let other = URLSession(configuration: .ephemeral, delegate: teller, delegateQueue: nil)
+            let delegate = RecordingDelegate("child, delegate")
+            let other = URLSession(configuration: .ephemeral, delegate: delegate, delegateQueue: nil)
             other.dataTask(with: url).resume()
-            wait(teller.done, teller.name)
+            wait(delegate.done, delegate.name)
             running.cancel()
             wait(done, "child, cancelled")
             load("child, new session", url, in: URLSession(configuration: .ephemeral))
@@ -114,7 +114,7 @@ enum LimitedProcess {
             }.resume()
             wait(nested, "child, contents in a handler")
             other.invalidateAndCancel()
-            wait(teller.done, "child, invalid")
+            wait(delegate.done, "child, invalid")
             say("child, invalid")
             _exit(0)
         }
@@ -256,10 +256,10 @@ enum LimitedProcess {
         setrlimit(__rlimit_resource_t(__RLIMIT_NPROC.rawValue), &none)
         let session = URLSession(configuration: .ephemeral)
         load("handler", url, in: session)
-        let teller = Teller("delegate")
-        let other = URLSession(configuration: .ephemeral, delegate: teller, delegateQueue: nil)
+        let delegate = RecordingDelegate("delegate")
+        let other = URLSession(configuration: .ephemeral, delegate: delegate, delegateQueue: nil)
         other.dataTask(with: url).resume()
-        wait(teller.done, teller.name)
+        wait(delegate.done, delegate.name)
         let file = DispatchSemaphore(value: 0)
         session.downloadTask(with: url) { _, _, error in
             say("download", text(error))
@@ -274,7 +274,7 @@ enum LimitedProcess {
         wait(done, "cancelled")
         contents("contents", of: url)
         other.finishTasksAndInvalidate()
-        wait(teller.done, "invalid")
+        wait(delegate.done, "invalid")
         say("invalid")
         // What was missing may come.
         setrlimit(__rlimit_resource_t(__RLIMIT_NPROC.rawValue), &before)

@@ -242,7 +242,7 @@ import URLSessionCommandCore
         (["http://a/", "-r", "a"], "-r needs 0-499, 500- or -500, not 'a'"),
         (["http://a/", "-w", "%{nope}"], "-w: unknown variable %{nope}"),
         (["http://a/", "-w", "%{http_cod}"], "-w: unknown variable %{http_cod}: did you mean %{http_code}?"),
-        (["http://a/", "-w", "%{certs}"], "-w: URLSession does not tell %{certs}"),
+        (["http://a/", "-w", "%{certs}"], "-w: URLSession does not report %{certs}"),
         (["http://a/", "-x", "socks5://p"], "-x socks5://: the proxy resolves names: use socks5h://"),
         (["http://a/", "-F", "a=@b,c"], "-F: one file for each -F; a name with a comma needs quotation marks"),
         (["http://a/", "-F", "a=(;type=x/y"], "-F: parts within parts are not supported"),

@@ -27,7 +27,7 @@ final class HTTP2Run: HTTP2SessionObserver {
     private var bodies: [Int64: UInt64] = [:]
     private var unread: [Int64: Int] = [:]
     private var submitted = 0
-    private var isTelling = false
+    private var isReporting = false
 
     init(_ bytes: UnsafeRawBufferPointer, choice: UInt8, cutting: Cutting, isRestless: Bool, seed: UInt64) {
         random = seed | 1
@@ -138,7 +138,7 @@ final class HTTP2Run: HTTP2SessionObserver {
         case 8: session.ping(next())
         case 9 where next() % 8 == 0: session.goAway()
         case 10 where next() % 16 == 0: session.fail()
-        case 11 where isTelling:
+        case 11 where isReporting:
             do throws(HTTP2Error) {
                 let output = try session.nextOutput()
                 precondition(output == nil, "output from inside")
@@ -154,15 +154,15 @@ final class HTTP2Run: HTTP2SessionObserver {
         }
     }
 
-    private func tell(_ stream: Int64, _ value: UInt64, from allowed: [State], to state: State? = nil) {
+    private func record(_ stream: Int64, _ value: UInt64, from allowed: [State], to state: State? = nil) {
         guard let before = states[stream] else { preconditionFailure("a stream that was not begun") }
         precondition(allowed.contains(before), "\(before) before \(value)")
         if let state { states[stream] = state }
         mix(UInt64(UInt32(truncatingIfNeeded: stream)) << 32 | value)
-        guard isRestless, !isTelling else { return }
-        isTelling = true
+        guard isRestless, !isReporting else { return }
+        isReporting = true
         beRestless()
-        isTelling = false
+        isReporting = false
     }
 
     // MARK: HTTP2SessionObserver
@@ -170,13 +170,13 @@ final class HTTP2Run: HTTP2SessionObserver {
     func received(informational head: HTTPStreamResponseHead, on stream: Int64) {
         precondition((100...199).contains(head.status) && head.status != 101)
         mix(head)
-        tell(stream, 1, from: [.open])
+        record(stream, 1, from: [.open])
     }
 
     func received(_ head: HTTPStreamResponseHead, endsStream: Bool, on stream: Int64) {
         precondition((200...999).contains(head.status))
         mix(head)
-        tell(stream, endsStream ? 2 : 3, from: [.open], to: .hasHead)
+        record(stream, endsStream ? 2 : 3, from: [.open], to: .hasHead)
     }
 
     func received(body bytes: UnsafeRawBufferPointer, on stream: Int64) {
@@ -190,7 +190,7 @@ final class HTTP2Run: HTTP2SessionObserver {
     }
 
     func responseEnded(on stream: Int64) {
-        tell(stream, 4, from: [.hasHead], to: .ended)
+        record(stream, 4, from: [.hasHead], to: .ended)
     }
 
     func closed(_ stream: Int64, with failure: HTTPStreamFailure?) {
@@ -207,10 +207,10 @@ final class HTTP2Run: HTTP2SessionObserver {
         precondition(!buffer.isEmpty, "no room for a body")
         buffer.copyBytes(from: repeatElement(0x62, count: buffer.count))
         guard isRestless else { return .bytes(min(5, buffer.count), isLast: true) }
-        if !isTelling {
-            isTelling = true
+        if !isReporting {
+            isReporting = true
             beRestless()
-            isTelling = false
+            isReporting = false
         }
         return switch next() % 6 {
         case 0: .later

@@ -36,7 +36,7 @@ final class HTTP3Run: HTTP3SessionObserver {
     /// Streams of the server's own that are the one for control.
     private var controls: [Int64: Bool] = [:]
     private var submitted = 0
-    private var isTelling = false
+    private var isReporting = false
     private var sink: UInt8 = 0
     /// Of all streams' ends. They are reported when the libraries have returned, so what comes before them depends on the
     /// cuts.
@@ -178,7 +178,7 @@ final class HTTP3Run: HTTP3SessionObserver {
         guard let session else { return }
         let stream = 4 * Int64(truncatingIfNeeded: next() % 6)
         switch next() % 16 {
-        case 0: if !isTelling { takeOutput() }
+        case 0: if !isReporting { takeOutput() }
         case 1: session.reset(stream)
         case 2:
             session.reset(stream, code: .noError)
@@ -191,7 +191,7 @@ final class HTTP3Run: HTTP3SessionObserver {
         case 8: session.ping()
         case 9 where next() % 8 == 0: session.goAway()
         case 10 where next() % 16 == 0: session.fail()
-        case 11 where isTelling:
+        case 11 where isReporting:
             do throws(HTTP3Error) {
                 precondition(session.takeLooseOutput() == nil, "output from inside")
                 try session.feed(UnsafeRawBufferPointer(start: nil, count: 0), isLast: true, on: 0)
@@ -207,15 +207,15 @@ final class HTTP3Run: HTTP3SessionObserver {
         }
     }
 
-    private func tell(_ stream: Int64, _ value: UInt64, from allowed: [State], to state: State? = nil) {
+    private func record(_ stream: Int64, _ value: UInt64, from allowed: [State], to state: State? = nil) {
         guard let before = states[stream] else { preconditionFailure("a stream that was not begun") }
         precondition(allowed.contains(before), "\(before) before \(value)")
         if let state { states[stream] = state }
         mix(value, of: stream)
-        guard isRestless, !isTelling else { return }
-        isTelling = true
+        guard isRestless, !isReporting else { return }
+        isReporting = true
         beRestless()
-        isTelling = false
+        isReporting = false
     }
 
     // MARK: HTTP3SessionObserver
@@ -223,14 +223,14 @@ final class HTTP3Run: HTTP3SessionObserver {
     func received(informational head: HTTPStreamResponseHead, on stream: Int64) {
         precondition((100...199).contains(head.status) && head.status != 101)
         mix(head, of: stream)
-        tell(stream, 1, from: [.open])
+        record(stream, 1, from: [.open])
     }
 
     func received(_ head: HTTPStreamResponseHead, endsStream: Bool, on stream: Int64) {
         precondition((200...999).contains(head.status))
         mix(head, of: stream)
         // Whether the end is known already depends on the cuts.
-        tell(stream, 2, from: [.open], to: .hasHead)
+        record(stream, 2, from: [.open], to: .hasHead)
     }
 
     func received(body bytes: UnsafeRawBufferPointer, on stream: Int64) {
@@ -244,7 +244,7 @@ final class HTTP3Run: HTTP3SessionObserver {
     }
 
     func responseEnded(on stream: Int64) {
-        tell(stream, 4, from: [.hasHead], to: .ended)
+        record(stream, 4, from: [.hasHead], to: .ended)
     }
 
     func closed(_ stream: Int64, with failure: HTTPStreamFailure?) {
@@ -264,10 +264,10 @@ final class HTTP3Run: HTTP3SessionObserver {
             buffer.copyBytes(from: repeatElement(0x62, count: 5))
             return .bytes(5, isLast: true)
         }
-        if !isTelling {
-            isTelling = true
+        if !isReporting {
+            isReporting = true
             beRestless()
-            isTelling = false
+            isReporting = false
         }
         buffer.copyBytes(from: repeatElement(0x62, count: buffer.count))
         return switch next() % 6 {

@@ -89,7 +89,7 @@ struct endpoint {
     int family;
     simulation_address address, own; // 0 before connect
     uint16_t port, own_port; // 0 before connect, before bind or connect
-    bool merges, tells_marks;
+    bool merges, reports_marks;
     struct datagram *first, **end;
     int64_t received, outbound; // octets that are held
     // A message did not fit: room for the next one is an edge.
@@ -430,10 +430,10 @@ static ssize_t receive_datagrams(struct file *file, struct msghdr *message, int 
     message->msg_controllen = 0;
     message->msg_flags = total > capacity ? MSG_TRUNC : 0;
     if (count > 1) add_control(message, control_capacity, SOL_UDP, UDP_GRO, &size, sizeof size);
-    if (e->tells_marks && e->family == AF_INET6) {
+    if (e->reports_marks && e->family == AF_INET6) {
         int value = mark;
         add_control(message, control_capacity, IPPROTO_IPV6, IPV6_TCLASS, &value, sizeof value);
-    } else if (e->tells_marks) {
+    } else if (e->reports_marks) {
         add_control(message, control_capacity, IPPROTO_IP, IP_TOS, &mark, sizeof mark);
     }
     return (ssize_t)(total < capacity ? total : capacity);
@@ -493,8 +493,8 @@ static int set_option(struct file *file, int level, int option, const void *plac
     if (size != sizeof(int)) return 0;
     int value = *(const int *)place;
     if (level == SOL_UDP && option == UDP_GRO) e->merges = value != 0;
-    if (level == IPPROTO_IP && option == IP_RECVTOS) e->tells_marks = value != 0;
-    if (level == IPPROTO_IPV6 && option == IPV6_RECVTCLASS) e->tells_marks = value != 0;
+    if (level == IPPROTO_IP && option == IP_RECVTOS) e->reports_marks = value != 0;
+    if (level == IPPROTO_IPV6 && option == IPV6_RECVTCLASS) e->reports_marks = value != 0;
     return 0;
 }
 

@@ -234,16 +234,16 @@ static void count_down(struct connection *c, int64_t count) {
     if (c->bytes_to_break > 0 && (c->bytes_to_break -= minimum(count, c->bytes_to_break)) == 0) break_off(c, "fault of the link");
 }
 
-static void tell_host_of_end(struct connection *c, bool is_broken) {
+static void notify_host_of_end(struct connection *c, bool is_broken) {
     if (c->host_was_told || c->host == NULL) return;
     c->host_was_told = true;
     c->host->listener.ended(c->host->listener.context, c->number, is_broken);
 }
 
-static void tell_host_of_break(void *context) {
+static void notify_host_of_break(void *context) {
     struct connection *c = context;
     c->events--;
-    tell_host_of_end(c, true);
+    notify_host_of_end(c, true);
     release_if_unused(c);
 }
 
@@ -254,7 +254,7 @@ static void break_off(struct connection *c, const char *why) {
     c->error = c->has_fin ? EPIPE : ECONNRESET;
     changed(c);
     c->events++;
-    kernel_at(simulation_now(), tell_host_of_break, c);
+    kernel_at(simulation_now(), notify_host_of_break, c);
 }
 
 // ---- from the host
@@ -397,7 +397,7 @@ static void end_at_host(void *context) {
     struct connection *c = context;
     if (is_lost(c, end_at_host, context)) return;
     c->events--;
-    if (passes(c) && !c->is_broken) tell_host_of_end(c, c->resets_host);
+    if (passes(c) && !c->is_broken) notify_host_of_end(c, c->resets_host);
     release_if_unused(c);
 }
 
@@ -405,7 +405,7 @@ static void end_at_host(void *context) {
 static void forget_at_host(void *context) {
     struct connection *c = context;
     c->events--;
-    tell_host_of_end(c, true);
+    notify_host_of_end(c, true);
     release_if_unused(c);
 }
 

@@ -36,7 +36,7 @@ static pid_t numbers = 101, world;
 static int world_status;
 static void (*run_program)(void);
 static void (*service_begins)(void);
-static void (*tell_end)(int role, int reason);
+static void (*report_end)(int role, int reason);
 // Of the pipes to the process that forks.
 static int commands, replies;
 
@@ -144,7 +144,7 @@ static int at_high_number(int descriptor) {
 void simulation_begin_processes(void (*program)(void), void (*service)(void), void (*ended)(int role, int reason)) {
     run_program = program;
     service_begins = service;
-    tell_end = ended;
+    report_end = ended;
     has_processes = true;
     world = (pid_t)REAL(syscall)(SYS_getpid);
     signal(SIGUSR1, end_with_status);
@@ -271,7 +271,7 @@ static void remove_stopped(void *context) {
     }
     if (has_power_failed) disk_image_lose();
     kernel_wake(processes, most_processes);
-    for (int i = 0; i < count; i++) tell_end(ended[i].role, ended[i].reason);
+    for (int i = 0; i < count; i++) report_end(ended[i].role, ended[i].reason);
 }
 
 static void stop(int roles, int only, int reason) {

@@ -41,7 +41,7 @@ final class DaemonProperty {
         self.place = place
         self.bus = bus
         self.changed = changed
-        // The bus handles calls in their order: an owner that comes after the reply is told by a signal. Without these
+        // The bus handles calls in their order: an owner that comes after the reply is announced by a signal. Without these
         // signals there is nothing to wait for.
         let busName = BusClient.busName
         match("sender='\(busName)',interface='\(busName)',member='NameOwnerChanged',arg0='\(place.daemon)'")

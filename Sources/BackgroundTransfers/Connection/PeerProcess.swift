@@ -2,10 +2,10 @@ internal import CLoadingLinux
 internal import Glibc
 internal import LoadingTransport
 
-/// The process at the other end of a UNIX socket, whose end is told. Confined to the loop, which retains it until
+/// The process at the other end of a UNIX socket, whose end is reported. Confined to the loop, which retains it until
 /// `close`.
 ///
-/// The end of the connection does not tell it: a process that the peer has forked without `exec` has the socket too,
+/// The end of the connection does not show it: a process that the peer has forked without `exec` has the socket too,
 /// and keeps it open (BG-7).
 final class PeerProcess: ReadinessHandler {
     private let loop: EventLoop
@@ -14,7 +14,7 @@ final class PeerProcess: ReadinessHandler {
     private var registration: LoopRegistration?
     private var ended: (() -> Void)?
 
-    /// Nil if the kernel does not tell of the process: it is one of another namespace, for example.
+    /// Nil if the kernel does not report the process: it is one of another namespace, for example.
     ///
     /// - Parameter ended: Called on the loop, in a later turn.
     init?(of socket: Int32, on loop: EventLoop, ended: @escaping () -> Void) {

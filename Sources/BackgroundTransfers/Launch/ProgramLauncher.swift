@@ -16,7 +16,7 @@ package final class ProgramLauncher {
         case failed(LaunchFailure)
     }
 
-    /// The variable that tells a program which of its sessions it is launched for.
+    /// The variable with the identifier of the session for which a program is launched.
     package static let identifierVariable = "URLSESSION_BACKGROUND_IDENTIFIER"
 
     private let loop: EventLoop
@@ -36,7 +36,7 @@ package final class ProgramLauncher {
 
     /// - Parameters:
     ///   - identifier: The session's identifier, for the environment of a command and for the instance of a template
-    ///     unit. Other units and names on the bus are not told it.
+    ///     unit. Other units and names on the bus do not get it.
     ///   - event: Called on the loop, never from within this method.
     package func launch(_ method: LaunchMethod, identifier: String, event: @escaping (Event) -> Void) {
         switch method {
@@ -58,7 +58,7 @@ package final class ProgramLauncher {
         // The service's working directory is not the program's.
         guard let path = words.first, path.hasPrefix("/"),
             !(words + [variable]).contains(where: { $0.utf8.contains(0) })
-        else { return tell(.failed(.invalidMethod), event) }
+        else { return notify(.failed(.invalidMethod), event) }
         let (loop, box) = (loop, LoopBox(event, on: loop))
         // The disk may be slow, and the end is waited for.
         let isStarted = DetachedThread.startIfPossible(named: "url-launch") {
@@ -70,7 +70,7 @@ package final class ProgramLauncher {
             cll_wait_for(result)
             loop.post { box.value(.ended) }
         }
-        if !isStarted { tell(.failed(.noResources), event) }
+        if !isStarted { notify(.failed(.noResources), event) }
     }
 
     /// Returns the process identifier, or the negative errno.
@@ -107,13 +107,13 @@ package final class ProgramLauncher {
     // MARK: The session bus
 
     private func send(_ call: BusCall, _ name: String, _ event: @escaping (Event) -> Void) {
-        guard !name.isEmpty else { return tell(.failed(.invalidMethod), event) }
+        guard !name.isEmpty else { return notify(.failed(.invalidMethod), event) }
         guard let address = SessionBus.address(environment: environment) else {
-            return tell(.failed(.noBus("There is no session bus on which a program could be launched.")), event)
+            return notify(.failed(.noBus("There is no session bus on which a program could be launched.")), event)
         }
         launchCount += 1
         let number = launchCount
-        // The end of the connection is told to the call, too.
+        // The end of the connection ends the call, too.
         let bus = BusClient(on: loop, address: address, signal: { _ in }, ended: { _ in })
         connections[number] = bus
         bus.call(call) { [self] result in
@@ -127,7 +127,7 @@ package final class ProgramLauncher {
         }
     }
 
-    private func tell(_ value: Event, _ event: @escaping (Event) -> Void) {
+    private func notify(_ value: Event, _ event: @escaping (Event) -> Void) {
         let box = LoopBox(event, on: loop)
         loop.post { box.value(value) }
     }

@@ -13,7 +13,7 @@ package enum ServiceCommand: Codable, Equatable, Sendable {
     /// been attached since: its tasks and the numbers of its commands are those of the other one now.
     case attach(SessionDescription, again: UInt64?)
     // The following are numbered by their position: the first after `attached` has the number after
-    // `SessionState.commands`. They are in the spool before they are sent. `committed` tells how far they are in the
+    // `SessionState.commands`. They are in the spool before they are sent. `committed` says how far they are in the
     // journal.
 
     /// A new task, suspended. Its identifier is new in the session. It ends with an error if it cannot be kept.
@@ -31,7 +31,7 @@ package enum ServiceCommand: Codable, Equatable, Sendable {
     case answer(task: Int, TransferAnswer)
     /// The delegate's decision on a delayed task (BG-17). `cancel` comes as `cancel(task:)`.
     case begin(task: Int, TransferRequest?)
-    /// The delegate was told the end of the task up to this step.
+    /// The end of the task was delivered up to this step.
     case acknowledge(task: Int, DeliveryStep)
     /// Whether the delegate decides about server trust, for transfers that start from now on.
     case setAsksServerTrust(Bool)
@@ -86,7 +86,7 @@ package enum ServiceProtocol {
     }
 }
 
-/// How far a program was told the end of a task.
+/// How far the end of a task was delivered to a program.
 package enum DeliveryStep: Int, Codable, Comparable, Sendable {
     case nothing
     /// `didFinishDownloadingTo` has returned, so the file is not needed any more.

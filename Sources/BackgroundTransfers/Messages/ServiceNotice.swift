@@ -10,7 +10,7 @@ package enum ServiceNotice: Codable, Equatable, Sendable {
     // MARK: To the owner of a session
 
     /// The reply to `attach`. The tasks follow as `task`, in the order of their identifiers, then `listed`. Ends that
-    /// were not told completely follow as `ended`, in their order.
+    /// were not delivered completely follow as `ended`, in their order.
     case attached(SessionState)
     case task(TransferState)
     case listed
@@ -143,7 +143,7 @@ package struct TransferState: Codable, Equatable, Sendable {
     }
 }
 
-/// The end of a transfer, until a program was told.
+/// The end of a transfer, until it was delivered to a program.
 package struct TransferEnd: Codable, Equatable, Sendable {
     /// The position among the ends of the session, from 1.
     package var order: UInt64
@@ -151,7 +151,7 @@ package struct TransferEnd: Codable, Equatable, Sendable {
     package var progress: TransferProgress
     package var outcome: Outcome
     package var metrics: TransferMetrics?
-    /// How far a program was told.
+    /// How far the end was delivered.
     package var told: DeliveryStep
 
     package enum Outcome: Codable, Equatable, Sendable {

@@ -2,7 +2,7 @@ internal import Glibc
 
 /// The id of the machine's present boot. Bytes that were not synced are lost if it has changed.
 package enum Boot {
-    /// Empty if the system does not tell it.
+    /// Empty if the system does not report it.
     package static let identifier: String = {
         let descriptor = open("/proc/sys/kernel/random/boot_id", O_RDONLY | O_CLOEXEC)
         guard descriptor >= 0 else { return "" }

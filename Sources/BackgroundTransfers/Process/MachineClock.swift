@@ -26,7 +26,7 @@ package struct MachineClock: Codable, Equatable, Sendable {
     /// By how much the clock was set, in seconds, since another reading of the same boot; nil if it was not set.
     package func change(since old: MachineClock) -> Double? {
         let change = offset - old.offset
-        // A boot that is not told could be any.
+        // An unknown boot could be any.
         return boot == old.boot && !boot.isEmpty && abs(change) >= Self.smallestChange ? change : nil
     }
 }

@@ -4,7 +4,7 @@ internal import LoadingSemantics
 
 /// The right to use the files of a place, which one service at a time has, as long as its process lives.
 ///
-/// It is a record lock, because the kernel tells which process holds one. The file contains the path of the service's
+/// It is a record lock, because the kernel reports which process holds one. The file contains the path of the service's
 /// socket.
 final class ServiceOwnership: Sendable {
     private let descriptor: Int32
@@ -14,7 +14,7 @@ final class ServiceOwnership: Sendable {
     /// Takes the lock for the service that listens at `socketPath`, or on a socket that systemd owns.
     ///
     /// A service that cannot be reached any more, because its socket was removed with the runtime folder of a login, is
-    /// told to end. Returns nil if there is another service that can be reached, or that does not end in time.
+    /// signalled to end. Returns nil if there is another service that can be reached, or that does not end in time.
     static func take(at path: String, socketPath: String) -> ServiceOwnership? {
         // It must not be opened twice in a process: closing one descriptor would release the lock.
         let descriptor = open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK, 0o600)

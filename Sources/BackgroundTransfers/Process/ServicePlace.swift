@@ -31,7 +31,7 @@ package struct ServicePlace: Sendable, Hashable {
         }
     }
 
-    /// The variables that tell a service its place, so that it is the place of its starter.
+    /// The variables with the place of a service, so that it is the place of its starter.
     static let stateVariable = "URLSESSIOND_STATE"
     static let runtimeVariable = "URLSESSIOND_RUNTIME"
 

@@ -67,7 +67,7 @@ package final class WallClockTimer {
         // Zero disarms. The kernel's largest time is that of 2^63 nanoseconds.
         let clamped = min(max(date, 0.001), 9e9)
         let seconds = clamped.rounded(.down)
-        // The kernel does not tell it again.
+        // The kernel does not report it again.
         guard cll_wall_timer_arm(descriptor, Int64(seconds), Int64((clamped - seconds) * 1e9)) else { return }
         let box = LoopBox(target, on: loop)
         loop.post { box.value.fired() }

@@ -7,7 +7,7 @@ final class ServiceClient {
     private var socket: MessageSocket<ServiceCommand, ServiceNotice>?
     private var hello: ServiceHello?
     private var session: ServiceSession?
-    /// Whether it was told the state of its session, and so gets what changes.
+    /// Whether it got the state of its session, and so gets the changes.
     var isListed = false
     private(set) var isWatching = false
 

@@ -86,7 +86,7 @@ final class ServiceSession {
             keeping: earlierEnvironments.filter { environment in all.contains { $0.loads(in: environment) } })
     }
 
-    func tell(_ notice: ServiceNotice) {
+    func notify(_ notice: ServiceNotice) {
         if let owner, owner.isListed { owner.send(notice) }
     }
 
@@ -278,7 +278,7 @@ final class ServiceSession {
     func perform(_ entries: [CommandSpool.Entry]) {
         var torn: [Int] = []
         for entry in entries where entry.number > record.commands {
-            // Its program has ended, or asks again when it is attached: no other one is to be told.
+            // Its program has ended, or asks again when it is attached: no other one is notified.
             if case .invalidate(let cancelsTasks) = entry.command {
                 note(number: entry.number)
                 if cancelsTasks { cancelAll() }
@@ -405,17 +405,17 @@ final class ServiceSession {
         }
     }
 
-    /// Ends a task that the session cannot have. If the program is not told, it finds that the service does not have
+    /// Ends a task that the session cannot have. If the program is not notified, it finds that the service does not have
     /// the task.
     private func refuse(_ task: Int) {
         let failure = TransferFailure(code: -997, reason: "the session has no identifiers for new tasks")
         let end = TransferEnd(
             order: takeEndNumber(), head: nil, progress: TransferProgress(), outcome: .failed(failure, nil),
             metrics: nil)
-        tell(.ended(task: task, end))
+        notify(.ended(task: task, end))
     }
 
-    /// Removes a transfer without an end that is to be told.
+    /// Removes a transfer without an end that is to be delivered.
     private func discard(_ transfer: ServiceTransfer) {
         remove(transfer)
         if transfer.hasLoad { discarded.append(transfer) }
@@ -433,11 +433,11 @@ final class ServiceSession {
         service.loop.post { box.value.closeUnneededEnvironments() }
     }
 
-    /// A program was told that far. Its files are removed when they are not needed any more (BG-18).
+    /// The end was delivered that far. Its files are removed when they are not needed any more (BG-18).
     private func acknowledge(_ task: Int, _ step: DeliveryStep) {
         guard let transfer = transfers[task] else { return }
         guard let end = transfer.record.end else {
-            // The end that was told was that of a process that was killed before its journal had it.
+            // The end that was delivered was that of a process that was killed before its journal had it.
             if step == .end { discard(transfer) }
             return
         }
@@ -495,7 +495,7 @@ final class ServiceSession {
         for transfer in transfersInOrder { transfer.handle(.cancel(reason: nil)) }
     }
 
-    /// A session whose tasks are cancelled is invalid when all ends were told.
+    /// A session whose tasks are cancelled is invalid when all ends were delivered.
     private func finishInvalidation() {
         if isInvalidating, transfers.isEmpty { endInvalidation() }
     }
@@ -512,7 +512,7 @@ final class ServiceSession {
     /// The end is in the journal.
     func transferEnded(_ transfer: ServiceTransfer) {
         if let end = transfer.record.end, transfers[transfer.reference.task] != nil {
-            tell(.ended(task: transfer.reference.task, end))
+            notify(.ended(task: transfer.reference.task, end))
         }
         service.changed(transfer)
         if counts.atWork == 0 { closeEnvironment() }
@@ -552,7 +552,7 @@ final class ServiceSession {
     /// Whether it has no program and no transfers.
     var isUnused: Bool { owner == nil && transfers.isEmpty }
 
-    /// The record stays for a while, with the number of the last command: a program that was not told of its commit
+    /// The record stays for a while, with the number of the last command: a program that did not get its commit
     /// sends the command again, and it must not be carried out again.
     private func closeIfUnused() {
         guard isUnused else { return }

@@ -24,7 +24,7 @@ final class ServiceTransfer {
     private var postponedEnd: TransferEnd.Outcome?
     private let endTimer = LoopTimer()
     private var hasCheckpoint = false
-    /// Whether the program has not been told the present progress.
+    /// Whether the present progress was not reported to the program.
     private var isBehind = false
     /// The time for which the service wakes the transfer up.
     private(set) var wakeUp: Double?
@@ -52,7 +52,7 @@ final class ServiceTransfer {
     var hasEnded: Bool { record.end != nil }
     var hasLoad: Bool { load != nil }
     func loads(in environment: LoadingEnvironment) -> Bool { self.environment === environment }
-    /// Whether the end may be told: an end that the journal does not have would be told again by another process.
+    /// Whether the end may be delivered: an end that the journal does not have would be delivered again by another process.
     private(set) var isEndCommitted: Bool
     /// Nil while no load runs.
     var bytesPerSecond: Double? { rate?.bytesPerSecond(at: service.loop.now) }
@@ -161,8 +161,8 @@ final class ServiceTransfer {
         case .leaveSchedule: service.leaveSchedule(self)
         case .start(let request): start(request)
         case .stop: load?.cancel()
-        case .restarted(let progress): session.tell(.restarted(task: reference.task, progress))
-        case .due: session.tell(.due(task: reference.task))
+        case .restarted(let progress): session.notify(.restarted(task: reference.task, progress))
+        case .due: session.notify(.due(task: reference.task))
         case .removeFile(let path): session.removeFiles(.file(path), of: self, .file)
         case .dropFile(let path): session.removeWhenCommitted(path)
         case .end(let outcome): end(outcome)
@@ -188,7 +188,7 @@ final class ServiceTransfer {
 
     private func end(_ outcome: TransferEnd.Outcome) {
         guard case .file(let path) = outcome else { return ended(with: outcome) }
-        // An end that a program was told must survive a power cut, with its file. A large file does not hold up the
+        // An end that was delivered must survive a power cut, with its file. A large file does not hold up the
         // journal here.
         let (box, loop) = (LoopBox(self), service.loop)
         service.keeper.synchronize(path) { result in
@@ -242,7 +242,7 @@ final class ServiceTransfer {
         }
     }
 
-    /// Ends it, because it cannot be kept. Its program is told as of any other end, now or later.
+    /// Ends it, because it cannot be kept. Its program gets the end as any other, now or later.
     func fail(_ failure: StorageFailure) { fail("\(failure)") }
 
     func fail(_ reason: String) { handle(.fail(Self.failure(reason))) }
@@ -253,7 +253,7 @@ final class ServiceTransfer {
         setWaitsForNetwork(report.event == .waitingForConnectivity)
         switch report.event {
         case .waitingForConnectivity: break
-        case .upgraded, .redirected: tell(report.event)
+        case .upgraded, .redirected: notify(report.event)
         case .challenge(let challenge):
             self.challenge = challenge
             count()
@@ -261,7 +261,7 @@ final class ServiceTransfer {
                 // Since the load began, a program was attached that does not know such challenges.
                 return service.loop.runLater { [weak self] in self?.declineIdentity() }
             }
-            tell(report.event)
+            notify(report.event)
             // It may wait for days, and others need the place.
             service.setWaits(self, true)
             session.considerLaunch()
@@ -269,12 +269,12 @@ final class ServiceTransfer {
             challenge = nil
             count()
             service.setWaits(self, false)
-            tell(report.event)
+            notify(report.event)
         case .response(let head, let expected, let offset):
             var progress = record.progress
             (progress.received, progress.toReceive) = (offset, expected)
             handle(.response(head, progress))
-            tell(report.event)
+            notify(report.event)
         case .progress(let progress):
             noteRate(progress)
             handle(.progress(progress))
@@ -289,7 +289,7 @@ final class ServiceTransfer {
             ended()
             if let partFailure {
                 if case .download(let part)? = resumption { removePart(part.path) }
-                // Unless it was told to stop before.
+                // Unless it was stopped before.
                 let reason = machine.phase == .running ? Self.failure(partFailure) : failure
                 return handle(.failed(reason, nil, jitter: 0))
             }
@@ -310,26 +310,26 @@ final class ServiceTransfer {
     }
 
     private func ended() {
-        tellProgress()
+        notifyProgress()
         let loadEnvironment = environment
         (load, environment, rate) = (nil, nil, nil)
         // The next attempt gets a challenge of its own, also if it is asked the same.
-        if challenge != nil, !hasEnded { tell(.challengeWithdrawn) }
+        if challenge != nil, !hasEnded { notify(.challengeWithdrawn) }
         challenge = nil
         count()
         session.loadEnded(self, in: loadEnvironment)
     }
 
-    private func tell(_ event: TransferReport.Event) {
+    private func notify(_ event: TransferReport.Event) {
         lastReport += 1
-        session.tell(.report(task: reference.task, TransferReport(number: lastReport, event: event)))
+        session.notify(.report(task: reference.task, TransferReport(number: lastReport, event: event)))
     }
 
     /// Called by the service a few times a second.
-    func tellProgress() {
+    func notifyProgress() {
         guard isBehind else { return }
         isBehind = false
-        if !hasEnded { tell(.progress(record.progress)) }
+        if !hasEnded { notify(.progress(record.progress)) }
     }
 
     /// Notes in the journal what would let another process go on, and how much of it is certain to be on disk.

@@ -3,7 +3,7 @@
 struct TransferCounts: Equatable {
     /// Those that run, wait, or are being ended.
     var atWork = 0
-    /// Those whose end the program was not told completely.
+    /// Those whose end was not delivered completely.
     var ended = 0
     /// Those that wait for the program.
     var needingProgram = 0

@@ -11,7 +11,7 @@ package struct TransferMachine: Equatable, Sendable {
         /// Waits for a place in the schedule.
         case queued
         case running
-        /// The load was told to stop, and has not ended yet.
+        /// The load is being stopped, and has not ended yet.
         case stopping
         case ended
     }

@@ -390,7 +390,7 @@ package final class TransferService {
 
     // MARK: Progress
 
-    /// A transfer has progress that its program does not know. All are told together, a few times a second.
+    /// A transfer has progress that its program does not know. All are reported together, a few times a second.
     func hasProgress(_ transfer: ServiceTransfer) {
         behind.append(transfer)
         if behind.count == 1 { loop.arm(progressTimer, at: loop.now &+ loop.limits.backgroundProgress, for: self) }
@@ -401,16 +401,16 @@ package final class TransferService {
     /// A transfer is in another phase, or new.
     func changed(_ transfer: ServiceTransfer) {
         watch(transfer)
-        tellWatchers(.changed(listed(transfer)))
+        notifyWatchers(.changed(listed(transfer)))
         if !transfer.isAtWork { checkIdle() }
     }
 
     func removed(_ transfer: ServiceTransfer) {
         watchConditions()
-        tellWatchers(.removed(transfer.reference))
+        notifyWatchers(.removed(transfer.reference))
     }
 
-    private func tellWatchers(_ notice: @autoclosure () -> ServiceNotice) {
+    private func notifyWatchers(_ notice: @autoclosure () -> ServiceNotice) {
         let watchers = clients.values.filter(\.isWatching)
         if watchers.isEmpty { return }
         let notice = notice()
@@ -493,12 +493,12 @@ package final class TransferService {
 
 extension TransferService: LoopTimerTarget {
     package func timerFired(_ timer: LoopTimer) {
-        let told = behind
+        let reported = behind
         behind = []
         var seen: Set<TransferReference> = []
-        for transfer in told where seen.insert(transfer.reference).inserted {
-            transfer.tellProgress()
-            if transfer.isKnown, !transfer.hasEnded { tellWatchers(.changed(listed(transfer))) }
+        for transfer in reported where seen.insert(transfer.reference).inserted {
+            transfer.notifyProgress()
+            if transfer.isKnown, !transfer.hasEnded { notifyWatchers(.changed(listed(transfer))) }
         }
     }
 }

@@ -61,7 +61,7 @@ typedef struct {
     size_t table_capacity;
     size_t blocked_streams;
     // Concurrent requests that nghttp3 allows, cancelled ones included until the peer has acknowledged that.
-    size_t unheard_cancellations;
+    size_t pending_cancellations;
     uint64_t stream_window;
     uint64_t connection_window;
     // Bytes of one request's body that may wait for the peer to acknowledge them.

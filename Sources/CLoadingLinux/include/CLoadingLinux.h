@@ -36,7 +36,7 @@ static inline int cll_errno(void) { return errno; }
 // ---- fork
 
 // Has processes that are forked off from now on know that they are. `before` is called by the thread that forks, before it does,
-// and `after` when it has: in both processes, and told whether in the new one. What counts is the first call.
+// and `after` when it has: in both processes; the argument says whether it is the new one. What counts is the first call.
 void cll_watch_forks(void (*before)(void), void (*after)(_Bool is_child));
 extern _Bool cll_was_forked;
 static inline _Bool cll_is_forked(void) { return __atomic_load_n(&cll_was_forked, __ATOMIC_RELAXED); }
@@ -147,7 +147,7 @@ static inline int cll_socket_error(int descriptor) {
     if (getsockopt(descriptor, SOL_SOCKET, SO_ERROR, &error, &length) != 0) return errno;
     return error;
 }
-// Has a connected UDP socket tell which marks of congestion datagrams came with (RFC 3168), put those of one size
+// Has a connected UDP socket report which marks of congestion datagrams came with (RFC 3168), put those of one size
 // together, and send none in fragments. Older kernels may know less of that; then datagrams come one by one.
 static inline void cll_datagram_options(int descriptor, int is_ipv6, int buffer_size) {
     int on = 1;
@@ -264,7 +264,7 @@ static inline int cll_peer_user(int descriptor, uint32_t *user) {
     *user = peer.user;
     return 0;
 }
-// The same for the process, as this one sees it; 0 if it does not, or if the kernel does not tell.
+// The same for the process, as this one sees it; 0 if it does not, or if the kernel does not report it.
 static inline int32_t cll_peer_process(int descriptor) {
     struct { int32_t process; uint32_t user, group; } peer;
     socklen_t length = sizeof peer;

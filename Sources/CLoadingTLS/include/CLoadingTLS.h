@@ -208,7 +208,7 @@ typedef enum {
     CLT_SUBJECT,
     CLT_KEY,          // the SubjectPublicKeyInfo in DER
     CLT_LABEL,        // what a PKCS #12 archive calls it, in UTF-8
-    CLT_KEY_ID,       // by what a PKCS #12 archive tells which key it belongs to
+    CLT_KEY_ID,       // the attribute of a PKCS #12 archive that identifies its key
 } clt_part;
 
 typedef enum { CLT_RSA, CLT_ELLIPTIC, CLT_OTHER_KEY } clt_key_kind;

@@ -25,14 +25,14 @@ package final class RouteWait: LoopTimerTarget {
         watch.forget(self)
     }
 
-    func tell() {
+    func notify() {
         let body = body
         end()
         body?()
     }
 
     /// Ends the wait after a while, because no change will be reported.
-    func tellLater() { loop.arm(timer, at: loop.now + loop.limits.routeWatchRetry, for: self) }
+    func notifyLater() { loop.arm(timer, at: loop.now + loop.limits.routeWatchRetry, for: self) }
 
-    package func timerFired(_ timer: LoopTimer) { tell() }
+    package func timerFired(_ timer: LoopTimer) { notify() }
 }

@@ -49,7 +49,7 @@ package final class RouteWatch: ReadinessHandler, LoopTimerTarget, @unchecked Se
     private var changeCount: UInt64 = 0
     private var subscription: NetlinkSubscription?
     /// Whether the timer is armed. When it fires, all waits are notified.
-    private(set) var isTelling = false
+    private(set) var isNotifying = false
     private let timer = LoopTimer()
 
     /// - Parameter openSocket: Nil if the network never changes.
@@ -82,18 +82,18 @@ package final class RouteWatch: ReadinessHandler, LoopTimerTarget, @unchecked Se
         if isListening { waiting[wait.number] = box }
         lock.unlock()
         if mayHaveChanged {
-            tellSoon(on: loop)
+            notifySoon(on: loop)
         } else if !isListening {
-            wait.tellLater()
+            wait.notifyLater()
         }
         return wait
     }
 
     /// Notifies all waits when a burst of changes is over. Called on `loop`.
-    private func tellSoon(on loop: EventLoop) {
+    private func notifySoon(on loop: EventLoop) {
         let mustArm = lock.withLock {
-            guard !isTelling, !waiting.isEmpty else { return false }
-            isTelling = true
+            guard !isNotifying, !waiting.isEmpty else { return false }
+            isNotifying = true
             return true
         }
         if mustArm { loop.arm(timer, at: loop.now + loop.limits.routeChangeDelay, for: self) }
@@ -101,11 +101,11 @@ package final class RouteWatch: ReadinessHandler, LoopTimerTarget, @unchecked Se
 
     package func timerFired(_ timer: LoopTimer) {
         let notified = lock.withLock {
-            isTelling = false
+            isNotifying = false
             defer { waiting = [:] }
             return waiting.sorted { $0.key < $1.key }
         }
-        for (_, waiting) in notified { waiting.loop.post { [wait = waiting.wait] in wait.value.tell() } }
+        for (_, waiting) in notified { waiting.loop.post { [wait = waiting.wait] in wait.value.notify() } }
     }
 
     /// The number of waits for a change.
@@ -154,6 +154,6 @@ package final class RouteWatch: ReadinessHandler, LoopTimerTarget, @unchecked Se
             changeCount &+= 1
             if isBroken { self.subscription = nil }
         }
-        tellSoon(on: subscription.loop)
+        notifySoon(on: subscription.loop)
     }
 }

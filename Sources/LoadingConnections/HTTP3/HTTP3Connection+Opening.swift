@@ -4,7 +4,7 @@ internal import LoadingTransport
 
 /// The handshake, the trust decision, and the tickets for later connections.
 extension HTTP3Connection {
-    func tellOpened() {
+    func reportOpened() {
         guard isHandshakeComplete, let opened, !isClosed else { return }
         self.opened = nil
         opened(nil)

@@ -25,7 +25,7 @@ extension HTTP3Connection {
         if isAdopted, !isRetired, !isClosed, isOverfull || isAtLimit && reservedCount == 0 { retire() }
         verifyLimitEarly()
         serveWaiting()
-        tellOpened()
+        reportOpened()
         closeIfDone()
     }
 

@@ -17,7 +17,7 @@ final class HTTPStream: HTTPExchangeStream, LoopTimerTarget {
     /// Whether the server has accepted the extended CONNECT. Each direction then ends on its own.
     private var isTunnel = false
     private var isIncremental = false
-    /// What the server knows, or the request will tell it. 3 is the default (RFC 9218 §4.1).
+    /// What the server knows, or the request will announce. 3 is the default (RFC 9218 §4.1).
     private var urgency = 3
 
     // The request's body.

@@ -78,13 +78,13 @@ package final class ConnectionSecurity {
 
     /// Makes the default evaluation while the loop is lent. Reports it on the loop, never before this returns.
     func evaluate(
-        _ peer: TLSPeer, wantsKeys: Bool, on loop: EventLoop, tell: @escaping (ServerEvaluation) -> Void
+        _ peer: TLSPeer, wantsKeys: Bool, on loop: EventLoop, completion: @escaping (ServerEvaluation) -> Void
     ) {
         let evaluator: TrustEvaluator
         do throws(TLSError) { evaluator = try context().evaluator } catch {
-            return loop.runLater { tell(ServerEvaluation(failedWith: error)) }
+            return loop.runLater { completion(ServerEvaluation(failedWith: error)) }
         }
-        let answer = LoopBox(tell)
+        let answer = LoopBox(completion)
         loop.callOut(
             CalledOut {
                 let evaluation = ServerEvaluation(of: peer, by: evaluator, wantsKeys: wantsKeys)

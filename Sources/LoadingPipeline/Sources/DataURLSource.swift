@@ -28,10 +28,10 @@ package final class DataURLSource: LoadSource, Callout, @unchecked Sendable {
 
     package func callOut() {
         let content = DataURL(url)
-        loop.post { self.tell(content) }
+        loop.post { self.deliver(content) }
     }
 
-    private func tell(_ content: DataURL?) {
+    private func deliver(_ content: DataURL?) {
         guard let load else { return }
         guard let content else { return load.ended(.cannotDecodeRawData) }
         load.received(

@@ -6,7 +6,7 @@ internal import LoadingTransport
 /// Decides whether a load that found no route to its server waits for one, and waits (CONN-11 to CONN-14). Confined to
 /// the load's loop.
 struct ConnectivityStage {
-    private var hasToldClient = false
+    private var hasNotifiedClient = false
     private var mark: RouteWatch.Mark?
     private var wait: RouteWait?
 
@@ -46,8 +46,8 @@ struct ConnectivityStage {
 
     /// Whether the client still has to be notified that the load waits. It is notified once (T-41).
     mutating func tellsClient() -> Bool {
-        defer { hasToldClient = true }
-        return !hasToldClient
+        defer { hasNotifiedClient = true }
+        return !hasNotifiedClient
     }
 
     /// Calls `body` in a later turn, once the routes have changed since `begin`.

@@ -437,11 +437,11 @@ final class ExchangeStage: ConnectionRequestDelegate, ExchangeObserver, RouteSel
 
     var proxyAuthorizer: (any ProxyAuthorizer)? { load?.proxyAuthorizer }
 
-    func end(_ tell: (HTTPLoad) -> Void) {
+    func end(_ report: (HTTPLoad) -> Void) {
         guard let load else { return }
         self.load = nil
         connection = nil
-        tell(load)
+        report(load)
     }
 
     // MARK: Exchange

@@ -114,7 +114,7 @@ package final class Transfer: LoadClient {
         return load
     }
 
-    private func tell(_ event: TransferReport.Event) {
+    private func notify(_ event: TransferReport.Event) {
         lastReport += 1
         report(TransferReport(number: lastReport, event: event))
     }
@@ -124,38 +124,38 @@ package final class Transfer: LoadClient {
         openChallenge = nil
         openHandshake = nil
         let wall = Double(environment.loop.clock.wallNow) / 1e9 - Double(EventLog.now - created) / 1e9
-        tell(.metrics(TransferMetrics(created: created, createdWall: wall, events: log.events)))
+        notify(.metrics(TransferMetrics(created: created, createdWall: wall, events: log.events)))
         switch (error, body) {
-        case (nil, .file(let path)): tell(.finished(file: path))
+        case (nil, .file(let path)): notify(.finished(file: path))
         // A file is the only destination of a transfer.
-        case (nil, _): tell(.failed(TransferFailure(LoadError(code: LoadError.cannotCreateFile(0).code)), nil))
+        case (nil, _): notify(.failed(TransferFailure(LoadError(code: LoadError.cannotCreateFile(0).code)), nil))
         case (let error?, .stopped(let path, let point?)):
-            tell(.failed(TransferFailure(error), .download(TransferResumption.Download(point, path: path))))
+            notify(.failed(TransferFailure(error), .download(TransferResumption.Download(point, path: path))))
         case (let error?, .stopped(let path, nil)):
             environment.loop.callOut(CalledOut { _ = unlink(path) })
-            tell(.failed(TransferFailure(error), nil))
+            notify(.failed(TransferFailure(error), nil))
         case (let error?, .unsent(let stopped)):
-            tell(.failed(TransferFailure(error), .upload(TransferResumption.Upload(stopped))))
-        case (let error?, _): tell(.failed(TransferFailure(error), nil))
+            notify(.failed(TransferFailure(error), .upload(TransferResumption.Upload(stopped))))
+        case (let error?, _): notify(.failed(TransferFailure(error), nil))
         }
     }
 
     // MARK: From the load
 
-    package func loadIsWaitingForConnectivity(_ load: any Load) { tell(.waitingForConnectivity) }
+    package func loadIsWaitingForConnectivity(_ load: any Load) { notify(.waitingForConnectivity) }
     /// The next attempt is made by the owner, which lets other transfers run meanwhile (BG-8).
     package var waitsForRouteToServer: Bool { false }
 
     package func load(_ load: any Load, isUpgradedTo url: String) {
         redirects?.url = url
-        tell(.upgraded(url: url))
+        notify(.upgraded(url: url))
     }
 
     package func load(_ load: any Load, didReceive response: LoadResponse) -> ClientAnswer<Void> {
         let offset = response.resumedOffset ?? 0
         progress.received = offset
         progress.toReceive = response.expectedLength < 0 ? -1 : offset + response.expectedLength
-        tell(
+        notify(
             .response(
                 head(of: response), expectedLength: progress.toReceive, resumedOffset: offset))
         return .now
@@ -171,7 +171,7 @@ package final class Transfer: LoadClient {
         if let request = self.load?.request {
             redirects = RedirectChanges(from: request, to: proposed, after: redirects)
         }
-        tell(.redirected(head(of: response), url: proposed.urlText))
+        notify(.redirected(head(of: response), url: proposed.urlText))
         return .now
     }
 
@@ -188,7 +188,7 @@ package final class Transfer: LoadClient {
 
     private func ask(_ challenge: TransferChallenge) {
         openChallenge = challenge.identifier
-        tell(.challenge(challenge))
+        notify(.challenge(challenge))
     }
 
     package var wantsConnectionChallenges: Bool { request.asksServerTrust }
@@ -215,19 +215,19 @@ package final class Transfer: LoadClient {
         if openChallenge == nil { return }
         openChallenge = nil
         openHandshake = nil
-        tell(.challengeWithdrawn)
+        notify(.challengeWithdrawn)
     }
 
     package func load(_ load: any Load, hasWritten count: Int64) {
         progress.received += count
-        tell(.progress(progress))
+        notify(.progress(progress))
     }
 
     package func load(_ load: any Load, willSendBodyOf length: Int64) { progress.toSend = length }
 
     package func load(_ load: any Load, didSendBody bytes: Int64, total: Int64) {
         progress.sent = total
-        tell(.progress(progress))
+        notify(.progress(progress))
     }
 
     package func load(_ load: any Load, didEndWith error: LoadError?, body: LoadedBody) { end(error, body: body) }

@@ -48,7 +48,7 @@ package struct TransferRequest: Codable, Equatable, Sendable {
     /// A raw value of `CachePolicy`.
     package var cachePolicy = CachePolicy.useProtocolCachePolicy.rawValue
     /// The request as the delegate has decided on it for a delayed task (BG-17): an archive of the library, which is
-    /// only kept. Nil for the task's own, and in messages of earlier versions, which do not tell another body.
+    /// only kept. Nil for the task's own, and in messages of earlier versions, which have no other body.
     package var archive: Data?
     /// Whether the client decides about server trust. Then each handshake waits for its answer.
     package var asksServerTrust = false

@@ -14,7 +14,7 @@ protocol WebSocketTransport: AnyObject {
     func read(into buffer: UnsafeMutableRawBufferPointer) -> StreamRead
     func write(_ octets: UnsafeRawBufferPointer) -> StreamWrite
     /// Whether what `write` has taken may still be in a buffer of this process. `WebSocketLoad.transportSent` then
-    /// tells how much of it has left.
+    /// reports how much of it was sent.
     var buffersWrites: Bool { get }
     /// Calls the owner in the next turn, even if nothing is new.
     func callAgain()

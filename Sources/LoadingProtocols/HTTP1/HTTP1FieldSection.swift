@@ -37,7 +37,7 @@ struct HTTP1FieldSection {
             take(1, from: &input)
             return byteCount > limit ? .tooLong : .line
         }
-        // One octet over the limit is enough to tell.
+        // One octet over the limit is enough to detect it.
         let end = min(input.count, limit &- byteCount &+ 1)
         var index = input.endOfText(from: 0, to: end)
         while index < end, input[index] == Octet.nul { index = input.endOfText(from: index &+ 1, to: end) }

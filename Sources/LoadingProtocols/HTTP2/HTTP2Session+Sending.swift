@@ -86,10 +86,10 @@ extension HTTP2Session {
         headWasSent(head.stream)
         if streams[slot].isMuted { return }
         observer?.sentHead(on: Int64(head.stream), byteCount: length)
-        if !streams[slot].hasBody { tellSentRequest(on: slot) }
+        if !streams[slot].hasBody { reportSentRequest(on: slot) }
     }
 
-    func tellSentRequest(on slot: Int) {
+    func reportSentRequest(on slot: Int) {
         if error != nil || streams[slot].isMuted { return }
         observer?.sentRequest(on: Int64(streams[slot].number))
     }
@@ -120,7 +120,7 @@ extension HTTP2Session {
         guard let slot, !streams[slot].isMuted else { return }
         let number = streams[slot].number
         observer?.sentBody(on: Int64(number), byteCount: contentCount, frameByteCount: head.count &+ contentCount)
-        if isLast { tellSentRequest(on: slot) }
+        if isLast { reportSentRequest(on: slot) }
     }
 
     func gaveUp(_ code: HTTP2ErrorCode, _ text: String) {

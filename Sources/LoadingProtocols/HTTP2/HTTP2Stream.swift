@@ -39,7 +39,7 @@ struct HTTP2Stream: HTTPStreamState {
         // No RST_STREAM has come, or `failure` would say so: it lies above a GOAWAY's last stream, or was never sent.
         case .refusedStream: return isAnswered ? .reset(code: UInt64(code.rawValue), after: progress) : .refused
         case .noError: return .reset(code: UInt64(code.rawValue), after: progress)
-        // This side has reset it, for a reason that nghttp2 does not tell.
+        // This side has reset it, for a reason that nghttp2 does not report.
         default: return .malformed("The frames of the response do not make one.")
         }
     }

@@ -1,4 +1,4 @@
-/// Why a stream or a connection ends, as the peers tell each other (RFC 9114 §8.1, RFC 9204 §6). Unknown codes are
+/// Why a stream or a connection ends, as the peers report it to each other (RFC 9114 §8.1, RFC 9204 §6). Unknown codes are
 /// kept.
 package struct HTTP3ErrorCode: RawRepresentable, Hashable, Sendable {
     package var rawValue: UInt64

@@ -94,7 +94,7 @@ extension cl3_limits {
             section_excess: HTTPStreamLimits.sectionExcess,
             table_capacity: HTTP3Limits.tableCapacity,
             blocked_streams: HTTP3Limits.blockedStreams,
-            unheard_cancellations: HTTP3Limits.cancelledStreams,
+            pending_cancellations: HTTP3Limits.cancelledStreams,
             stream_window: UInt64(configuration.windows.initialStream),
             connection_window: UInt64(configuration.windows.connection),
             unacknowledged: configuration.maximumUnacknowledged,

@@ -95,7 +95,7 @@ extension HTTP3Session {
     }
 
     /// Reports the pending ends. Called after the libraries have returned.
-    func tellEnds() {
+    func reportEnds() {
         while error == nil, !failsAfterwards, !ending.isEmpty {
             let numbers = ending
             ending = []

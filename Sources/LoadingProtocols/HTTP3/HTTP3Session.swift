@@ -151,7 +151,7 @@ package final class HTTP3Session: HTTPStreamSession {
     }
 
     func end() {
-        tellEnds()
+        reportEnds()
         observer = nil
         isBusy = false
         if let alert = rejectsAfterwards {

@@ -20,8 +20,8 @@ package struct StreamMachine: Sendable, Equatable {
         case closeReading
         /// Tell the peer that nothing more comes.
         case closeWriting
-        case tellReadClosed
-        case tellWriteClosed
+        case reportReadClosed
+        case reportWriteClosed
         /// Put TLS over the connection; then `secured`.
         case secure
         /// The connection, and the bytes that are here, are another's now. All is over.
@@ -59,7 +59,7 @@ package struct StreamMachine: Sendable, Equatable {
         var side = Side.open
         /// When the first entry's time is over, once it has its turn.
         var deadline: Int64?
-        var hasToldClosed = false
+        var hasReportedClosed = false
 
         mutating func popFirst() {
             deadline = nil
@@ -208,7 +208,7 @@ package struct StreamMachine: Sendable, Equatable {
     package mutating func receivedEnd(at now: Int64) -> [Action] {
         guard phase != .over, !hasEnded else { return [] }
         hasEnded = true
-        return tellReadClosed() + advance(at: now)
+        return reportReadClosed() + advance(at: now)
     }
 
     package mutating func wrote(_ count: Int, at now: Int64) -> [Action] {
@@ -223,7 +223,7 @@ package struct StreamMachine: Sendable, Equatable {
     package mutating func writingBroke(_ error: LoadError, at now: Int64) -> [Action] {
         guard phase != .over, writing.side == .open else { return [] }
         fail(\.writing, error)
-        return tellWriteClosed() + advance(at: now)
+        return reportWriteClosed() + advance(at: now)
     }
 
     /// Nothing more comes and nothing more can be sent.
@@ -289,7 +289,7 @@ package struct StreamMachine: Sendable, Equatable {
             guard reading.side == .open else { return [] }
             reading.side = .closed
             buffered = 0
-            return [.closeReading] + tellReadClosed()
+            return [.closeReading] + reportReadClosed()
         case .transfer(let id, let least, let most, let timeout):
             switch reading.side {
             case .closed:
@@ -319,7 +319,7 @@ package struct StreamMachine: Sendable, Equatable {
             writing.popFirst()
             guard writing.side == .open else { return [] }
             writing.side = .closed
-            return [.closeWriting] + tellWriteClosed()
+            return [.closeWriting] + reportWriteClosed()
         case .transfer(let id, _, let rest, let timeout):
             switch writing.side {
             case .closed:
@@ -396,14 +396,14 @@ package struct StreamMachine: Sendable, Equatable {
         return reads + writes
     }
 
-    private mutating func tellReadClosed() -> [Action] {
-        defer { reading.hasToldClosed = true }
-        return reading.hasToldClosed ? [] : [.tellReadClosed]
+    private mutating func reportReadClosed() -> [Action] {
+        defer { reading.hasReportedClosed = true }
+        return reading.hasReportedClosed ? [] : [.reportReadClosed]
     }
 
-    private mutating func tellWriteClosed() -> [Action] {
-        defer { writing.hasToldClosed = true }
-        return writing.hasToldClosed ? [] : [.tellWriteClosed]
+    private mutating func reportWriteClosed() -> [Action] {
+        defer { writing.hasReportedClosed = true }
+        return writing.hasReportedClosed ? [] : [.reportWriteClosed]
     }
 
     private static func deadline(after timeout: Int64?, from now: Int64) -> Int64? {

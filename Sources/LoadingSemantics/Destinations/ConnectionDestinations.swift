@@ -32,7 +32,7 @@ package struct ConnectionDestinations: Sendable, Hashable {
 
     package init() {}
 
-    /// Whether any place is reached at another one than DNS tells.
+    /// Whether any place is reached at another one than in DNS.
     package var redirects: Bool { socketPath != nil || !addresses.isEmpty || !redirections.isEmpty }
 
     package var isEmpty: Bool { self == ConnectionDestinations() }
@@ -78,7 +78,7 @@ package struct ConnectionDestinations: Sendable, Hashable {
         return HostPort(match.newHost ?? place.host, match.newPort ?? place.port)
     }
 
-    /// Whether the place is reached at another one than DNS tells, so its records there do not count.
+    /// Whether the place is reached at another one than in DNS, so its records there do not count.
     package func replaces(_ place: HostPort) -> Bool {
         socketPath != nil || addresses(of: place) != nil || destination(of: place) != place
     }

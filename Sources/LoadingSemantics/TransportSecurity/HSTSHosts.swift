@@ -6,7 +6,7 @@ package struct HSTSHosts: Sendable {
     private struct Entry: Sendable {
         var record: HSTSRecord
         /// The expiry that was last reported as `.stored`.
-        var toldEnd: Int64
+        var reportedEnd: Int64
         let site: String
         /// Order of updates and lookups. A count, because the wall clock may jump.
         var lastUse: UInt64
@@ -141,13 +141,13 @@ extension HSTSHosts {
         if let index = entries.index(forKey: record.host) {
             let old = entries.values[index]
             let isSame = old.record.includesSubdomains == record.includesSubdomains && !old.record.isExpired(at: now)
-            let moved = DeltaSeconds.difference(record.expires, old.toldEnd).magnitude
+            let moved = DeltaSeconds.difference(record.expires, old.reportedEnd).magnitude
             entries.values[index].record = record
             entries.values[index].lastUse = nextUse()
             if isSame, moved <= DeltaSeconds.difference(record.expires, now).magnitude / 16 {
                 return .refreshed(record)
             }
-            entries.values[index].toldEnd = record.expires
+            entries.values[index].reportedEnd = record.expires
             return .stored(record, evicted: [])
         }
         let site = site(suffixes).name
@@ -158,7 +158,7 @@ extension HSTSHosts {
         if entries.count >= limits.total {
             evicted += evict(among: entries.keys, leaving: limits.totalAfterwards, at: now)
         }
-        entries[record.host] = Entry(record: record, toldEnd: record.expires, site: site, lastUse: nextUse())
+        entries[record.host] = Entry(record: record, reportedEnd: record.expires, site: site, lastUse: nextUse())
         sites[site, default: []].insert(record.host)
         return .stored(record, evicted: evicted)
     }

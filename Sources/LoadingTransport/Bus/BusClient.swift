@@ -105,7 +105,7 @@ package final class BusClient: ReadinessHandler, LoopTimerTarget {
         waitingCalls.append(
             WaitingCall(
                 call: call, pending: PendingCall(deadline: loop.now + loop.limits.busReply, completion: completion)))
-        // Also wakes up a client that has ended, to tell so.
+        // Also wakes up a client that has ended, to report that.
         loop.callAgain(self)
     }
 

@@ -65,7 +65,7 @@ struct RegistrationTable {
     }
 }
 
-/// Identifies a registered descriptor. The generation tells it from earlier ones with the same index, whose events may
+/// Identifies a registered descriptor. The generation distinguishes it from earlier ones with the same index, whose events may
 /// already be fetched.
 package struct LoopRegistration: Sendable, Equatable {
     let index: Int

@@ -124,7 +124,7 @@ package final class ByteStream: ReadinessHandler {
         switch step {
         case .wantsRead: mayRead = false
         case .wantsWrite: mayWrite = false
-        // The peer's part may have been read before the loop was told that it is there, and it is not told afterwards.
+        // The peer's part may have been read before the loop was notified that it is there, and it is not notified afterwards.
         case .wantsTrust, .wantsIdentity, .complete, .failed: lastArrival = loop.now
         }
         return step

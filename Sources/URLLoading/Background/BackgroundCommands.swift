@@ -148,7 +148,7 @@ final class BackgroundCommands: @unchecked Sendable {
     /// Whether the journal has all commands.
     var isEmpty: Bool { lock.withLock { commands.isEmpty } }
 
-    /// Whether the service has yet to be told that the session is invalidated.
+    /// Whether the service has not yet been notified that the session is invalidated.
     var hasInvalidation: Bool {
         lock.withLock { commands.all.contains { if case .invalidate = $0 { true } else { false } } }
     }

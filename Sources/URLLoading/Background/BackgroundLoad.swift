@@ -226,7 +226,7 @@ final class BackgroundLoad: Load, @unchecked Sendable {
         let command = isKnown ? session.commands.encoded(.acknowledge(task: number, step)) : nil
         callbacks()
         if let command { session.add(command) }
-        if step == .end { session.loop.post { self.session.wasTold(self) } }
+        if step == .end { session.loop.post { self.session.endWasDelivered(self) } }
     }
 
     /// The delegate's answer to the challenge, of which another process of the service may have asked it meanwhile.
@@ -244,7 +244,7 @@ final class BackgroundLoad: Load, @unchecked Sendable {
         if let failure { end(failure) }
     }
 
-    /// The service was told when the state of the task changed.
+    /// The service was notified when the state of the task changed.
     func suspend() {}
     func resume() {}
 
@@ -269,14 +269,14 @@ final class BackgroundLoad: Load, @unchecked Sendable {
     /// The delegate's decision on a delayed request (BG-17).
     func begin(_ request: URLRequest?) {
         guard isDue, !hasEnded, let task else { return }
-        guard let request else { return tellDecision(nil) }
+        guard let request else { return sendDecision(nil) }
         do throws(LoadError) {
             var new = try TransferRequest(request, of: task, without: [])
             new.archive = request.archived
             (firstRequest, fieldsDroppedFirst) = (request, [])
             let description = TransferDescription(task: number, kind: task.isUpload ? .upload : .download, request: new)
             guard !task.isUpload, let files = try RequestFiles(bodyOf: request, description) else {
-                return tellDecision(new)
+                return sendDecision(new)
             }
             // Until then it stays due, so that the delegate is not asked again.
             session.prepare(files) {
@@ -292,14 +292,14 @@ final class BackgroundLoad: Load, @unchecked Sendable {
     /// The body of the request that the delegate has chosen is copied.
     private func decide(_ result: Result<TransferDescription, LoadError>) {
         switch result {
-        case .success(let description) where isDue && !hasEnded && !isEnding: tellDecision(description.request)
+        case .success(let description) where isDue && !hasEnded && !isEnding: sendDecision(description.request)
         case .success(let description):
             if let copy = description.request.bodyFile { unlink(copy) }
         case .failure(let error): abandon(error)
         }
     }
 
-    private func tellDecision(_ request: TransferRequest?) {
+    private func sendDecision(_ request: TransferRequest?) {
         isDue = false
         session.add(.begin(task: number, request))
     }
@@ -447,7 +447,7 @@ final class BackgroundLoad: Load, @unchecked Sendable {
         done()
     }
 
-    /// Ends the task here. The service does not know it, or is told.
+    /// Ends the task here. The service does not know it, or is notified.
     func end(_ error: LoadError?, body: LoadedBody = .nothing) {
         guard !hasEnded, let task else { return }
         hasEnded = true

@@ -26,7 +26,7 @@ final class BackgroundSession: @unchecked Sendable {
     // MARK: Confined to the loop
 
     private weak var core: SessionCore?
-    /// The public object, until everything that had happened before was told. Then only its tasks retain it.
+    /// The public object, until everything that had happened before was delivered. Then only its tasks retain it.
     private var heldSession: URLSession?
     private weak var session: URLSession?
     private var socket: MessageSocket<ServiceNotice, ServiceCommand>?
@@ -36,11 +36,11 @@ final class BackgroundSession: @unchecked Sendable {
     /// The number of the attachment; nil before the first one.
     private var attachment: UInt64?
     private let timer = LoopTimer()
-    /// The tasks that have not been told to the program completely, by the identifier that the service knows. Before
+    /// The tasks that have not been delivered to the program completely, by the identifier that the service knows. Before
     /// the session was attached: by the number of the task.
     private var loads: [Int: BackgroundLoad] = [:]
-    /// Tasks that were told completely while the session was being attached, and that the service may still list.
-    private var toldTasks: Set<Int> = []
+    /// Tasks that were delivered completely while the session was being attached, and that the service may still list.
+    private var deliveredTasks: Set<Int> = []
     /// The tasks that the service has listed, while it does.
     private var listedTasks: Set<Int> = []
     private var whenListed: [() -> Void] = []
@@ -74,8 +74,8 @@ final class BackgroundSession: @unchecked Sendable {
         var isComplete = false
         /// Whether there was anything, or the program was launched for it.
         var isWanted = false
-        var untold: Set<Int> = []
-        var isTold = false
+        var undelivered: Set<Int> = []
+        var isDelivered = false
     }
 
     private struct Finishing {
@@ -158,7 +158,7 @@ final class BackgroundSession: @unchecked Sendable {
     /// Waits until commands go to the spool: then a task is not lost if the program is killed right after `resume`.
     func awaitAttachment() { shared.wait(seconds: TimeLimits.standard.backgroundAttach) }
 
-    /// The identifier of a task. Waits until the service has told the first free one.
+    /// The identifier of a task. Waits until the service has sent the first free one.
     func awaitIdentifier(_ number: Int) -> Int {
         if number > 0 { return number }
         if let known = commands.known(number) { return known }
@@ -306,7 +306,7 @@ final class BackgroundSession: @unchecked Sendable {
             guard let load = loads[task] else { return }
             if !replay.isComplete {
                 replay.isWanted = true
-                replay.untold.insert(task)
+                replay.undelivered.insert(task)
             }
             ends.append((load, end))
             deliverEnds()
@@ -363,14 +363,14 @@ final class BackgroundSession: @unchecked Sendable {
         let task = state.description.task
         listedTasks.insert(task)
         if let load = loads[task] { return load.attachedAgain(state) }
-        guard !toldTasks.contains(task), let core, let session else { return }
+        guard !deliveredTasks.contains(task), let core, let session else { return }
         loads[task] = core.adopt(state, session, in: self)
     }
 
     private func listed() {
         phase = .attached
         (connectionFailures, refusals) = (0, 0)
-        toldTasks = []
+        deliveredTasks = []
         // The program may be creating one: what the service is to know already is asked before what it may not know
         // yet.
         let missing = loads.filter { !listedTasks.contains($0.key) && $0.value.isKnown }
@@ -405,16 +405,16 @@ final class BackgroundSession: @unchecked Sendable {
 
     /// The end of a load is delivered. Of a task that the service does not know, nothing else follows.
     func ended(_ load: BackgroundLoad) {
-        tellTrustWaiters()
+        resumeTrustWaiters()
         finishIfPossible()
     }
 
-    /// The delegate was told the end of a task.
-    func wasTold(_ load: BackgroundLoad) {
+    /// The end of a task was delivered to the delegate.
+    func endWasDelivered(_ load: BackgroundLoad) {
         let task = load.identifier
         loads[task] = nil
-        if case .attached = phase {} else { toldTasks.insert(task) }
-        replay.untold.remove(task)
+        if case .attached = phase {} else { deliveredTasks.insert(task) }
+        replay.undelivered.remove(task)
         checkReplay()
         finishIfPossible()
     }
@@ -439,10 +439,10 @@ final class BackgroundSession: @unchecked Sendable {
 
     // MARK: Replay
 
-    /// Tells that everything that happened before was told (BG-12).
+    /// Reports that everything that happened before was delivered (BG-12).
     private func checkReplay() {
-        guard replay.isComplete, replay.untold.isEmpty, !replay.isTold else { return }
-        replay.isTold = true
+        guard replay.isComplete, replay.undelivered.isEmpty, !replay.isDelivered else { return }
+        replay.isDelivered = true
         if replay.isWanted, let session = heldSession, let core {
             core.delivery.schedule {
                 _ = core.delegateReference?.urlSessionDidFinishEvents(forBackgroundURLSession: session)
@@ -507,7 +507,7 @@ final class BackgroundSession: @unchecked Sendable {
         guard !isTrustKnown else { return }
         isTrustKnown = true
         if !asks { add(.setAsksServerTrust(false)) }
-        tellTrustWaiters()
+        resumeTrustWaiters()
     }
 
     /// Waits until a challenge has shown it, if there is a task that needs one. Called at the exit of the process: a
@@ -516,12 +516,12 @@ final class BackgroundSession: @unchecked Sendable {
         let known = DispatchSemaphore(value: 0)
         loop.post { [self] in
             trustWaiters.append { known.signal() }
-            tellTrustWaiters()
+            resumeTrustWaiters()
         }
         _ = known.wait(timeout: deadline)
     }
 
-    private func tellTrustWaiters() {
+    private func resumeTrustWaiters() {
         if trustWaiters.isEmpty { return }
         if !isTrustKnown, loss == nil, finishing == nil, loads.values.contains(where: \.needsTrust) { return }
         let waiters = trustWaiters

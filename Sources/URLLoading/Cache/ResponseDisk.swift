@@ -83,7 +83,7 @@ final class ResponseDisk: FlushedStore {
     enum Knowledge {
         /// There is none.
         case nothing
-        /// `mayHold` tells which there may be.
+        /// `mayHold` says which there may be.
         case listed
         /// Others may have stored some since the last check: a lookup is done after the next one.
         case outdated

@@ -18,7 +18,7 @@ extension DelegateReference {
         _ session: URLSession, dataTask: URLSessionDataTask, didBecome downloadTask: URLSessionDownloadTask
     ) -> Bool {
         guard let dataDelegate else { return false }
-        return tell(.dataTaskDidBecomeDownload) {
+        return deliver(.dataTaskDidBecomeDownload) {
             dataDelegate.urlSession(session, dataTask: dataTask, didBecome: downloadTask)
         }
     }
@@ -27,14 +27,14 @@ extension DelegateReference {
         _ session: URLSession, dataTask: URLSessionDataTask, didBecome streamTask: URLSessionStreamTask
     ) -> Bool {
         guard let dataDelegate else { return false }
-        return tell(.dataTaskDidBecomeStream) {
+        return deliver(.dataTaskDidBecomeStream) {
             dataDelegate.urlSession(session, dataTask: dataTask, didBecome: streamTask)
         }
     }
 
     package func urlSession(_ session: URLSession, dataTask: URLSessionDataTask, didReceive data: Data) -> Bool {
         guard let dataDelegate else { return false }
-        return tell(.dataTaskDidReceiveData) {
+        return deliver(.dataTaskDidReceiveData) {
             dataDelegate.urlSession(session, dataTask: dataTask, didReceive: data)
         }
     }

@@ -14,7 +14,7 @@ extension DelegateReference {
         totalBytesWritten: Int64, totalBytesExpectedToWrite: Int64
     ) -> Bool {
         guard let downloadDelegate else { return false }
-        return tell(.downloadTaskDidWriteData) {
+        return deliver(.downloadTaskDidWriteData) {
             downloadDelegate.urlSession(
                 session, downloadTask: downloadTask, didWriteData: bytesWritten, totalBytesWritten: totalBytesWritten,
                 totalBytesExpectedToWrite: totalBytesExpectedToWrite)
@@ -26,7 +26,7 @@ extension DelegateReference {
         expectedTotalBytes: Int64
     ) -> Bool {
         guard let downloadDelegate else { return false }
-        return tell(.downloadTaskDidResume) {
+        return deliver(.downloadTaskDidResume) {
             downloadDelegate.urlSession(
                 session, downloadTask: downloadTask, didResumeAtOffset: fileOffset,
                 expectedTotalBytes: expectedTotalBytes)

@@ -2,7 +2,7 @@ internal import Foundation
 
 extension DelegateReference {
     package func urlSession(_ session: URLSession, didBecomeInvalidWithError error: (any Error)?) -> Bool {
-        tell(.sessionDidBecomeInvalid) { delegate.urlSession(session, didBecomeInvalidWithError: error) }
+        deliver(.sessionDidBecomeInvalid) { delegate.urlSession(session, didBecomeInvalidWithError: error) }
     }
 
     package func urlSession(
@@ -19,6 +19,6 @@ extension DelegateReference {
     }
 
     package func urlSessionDidFinishEvents(forBackgroundURLSession session: URLSession) -> Bool {
-        tell(.sessionDidFinishEvents) { delegate.urlSessionDidFinishEvents(forBackgroundURLSession: session) }
+        deliver(.sessionDidFinishEvents) { delegate.urlSessionDidFinishEvents(forBackgroundURLSession: session) }
     }
 }

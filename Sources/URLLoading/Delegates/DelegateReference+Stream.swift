@@ -3,17 +3,19 @@ internal import Foundation
 extension DelegateReference {
     package func urlSession(_ session: URLSession, readClosedFor streamTask: URLSessionStreamTask) -> Bool {
         guard let streamDelegate else { return false }
-        return tell(.streamTaskReadClosed) { streamDelegate.urlSession(session, readClosedFor: streamTask) }
+        return deliver(.streamTaskReadClosed) { streamDelegate.urlSession(session, readClosedFor: streamTask) }
     }
 
     package func urlSession(_ session: URLSession, writeClosedFor streamTask: URLSessionStreamTask) -> Bool {
         guard let streamDelegate else { return false }
-        return tell(.streamTaskWriteClosed) { streamDelegate.urlSession(session, writeClosedFor: streamTask) }
+        return deliver(.streamTaskWriteClosed) { streamDelegate.urlSession(session, writeClosedFor: streamTask) }
     }
 
     package func urlSession(_ session: URLSession, betterRouteDiscoveredFor streamTask: URLSessionStreamTask) -> Bool {
         guard let streamDelegate else { return false }
-        return tell(.streamTaskBetterRoute) { streamDelegate.urlSession(session, betterRouteDiscoveredFor: streamTask) }
+        return deliver(.streamTaskBetterRoute) {
+            streamDelegate.urlSession(session, betterRouteDiscoveredFor: streamTask)
+        }
     }
 
     package func urlSession(
@@ -21,7 +23,7 @@ extension DelegateReference {
         outputStream: OutputStream
     ) -> Bool {
         guard let streamDelegate else { return false }
-        return tell(.streamTaskDidBecomeStreams) {
+        return deliver(.streamTaskDidBecomeStreams) {
             streamDelegate.urlSession(
                 session, streamTask: streamTask, didBecome: inputStream, outputStream: outputStream)
         }

@@ -3,7 +3,7 @@ internal import Foundation
 extension DelegateReference {
     package func urlSession(_ session: URLSession, didCreateTask task: URLSessionTask) -> Bool {
         guard let taskDelegate else { return false }
-        return tell(.taskDidCreate) { taskDelegate.urlSession(session, didCreateTask: task) }
+        return deliver(.taskDidCreate) { taskDelegate.urlSession(session, didCreateTask: task) }
     }
 
     package func urlSession(
@@ -21,7 +21,7 @@ extension DelegateReference {
 
     package func urlSession(_ session: URLSession, taskIsWaitingForConnectivity task: URLSessionTask) -> Bool {
         guard let taskDelegate else { return false }
-        return tell(.taskIsWaitingForConnectivity) {
+        return deliver(.taskIsWaitingForConnectivity) {
             taskDelegate.urlSession(session, taskIsWaitingForConnectivity: task)
         }
     }
@@ -98,7 +98,7 @@ extension DelegateReference {
         totalBytesExpectedToSend: Int64
     ) -> Bool {
         guard let taskDelegate else { return false }
-        return tell(.taskDidSendBodyData) {
+        return deliver(.taskDidSendBodyData) {
             taskDelegate.urlSession(
                 session, task: task, didSendBodyData: bytesSent, totalBytesSent: totalBytesSent,
                 totalBytesExpectedToSend: totalBytesExpectedToSend)
@@ -109,7 +109,7 @@ extension DelegateReference {
         _ session: URLSession, task: URLSessionTask, didReceiveInformationalResponse response: HTTPURLResponse
     ) -> Bool {
         guard let taskDelegate else { return false }
-        return tell(.taskDidReceiveInformationalResponse) {
+        return deliver(.taskDidReceiveInformationalResponse) {
             taskDelegate.urlSession(session, task: task, didReceiveInformationalResponse: response)
         }
     }
@@ -118,7 +118,7 @@ extension DelegateReference {
         _ session: URLSession, task: URLSessionTask, didFinishCollecting metrics: URLSessionTaskMetrics
     ) -> Bool {
         guard let taskDelegate else { return false }
-        return tell(.taskDidFinishCollectingMetrics) {
+        return deliver(.taskDidFinishCollectingMetrics) {
             taskDelegate.urlSession(session, task: task, didFinishCollecting: metrics)
         }
     }
@@ -127,7 +127,7 @@ extension DelegateReference {
         _ session: URLSession, task: URLSessionTask, didCompleteWithError error: (any Error)?
     ) -> Bool {
         guard let taskDelegate else { return false }
-        return tell(.taskDidComplete) { taskDelegate.urlSession(session, task: task, didCompleteWithError: error) }
+        return deliver(.taskDidComplete) { taskDelegate.urlSession(session, task: task, didCompleteWithError: error) }
     }
 }
 

@@ -5,7 +5,7 @@ extension DelegateReference {
         _ session: URLSession, webSocketTask: URLSessionWebSocketTask, didOpenWithProtocol protocol: String?
     ) -> Bool {
         guard let webSocketDelegate else { return false }
-        return tell(.webSocketTaskDidOpen) {
+        return deliver(.webSocketTaskDidOpen) {
             webSocketDelegate.urlSession(session, webSocketTask: webSocketTask, didOpenWithProtocol: `protocol`)
         }
     }
@@ -15,7 +15,7 @@ extension DelegateReference {
         didCloseWith closeCode: URLSessionWebSocketTask.CloseCode, reason: Data?
     ) -> Bool {
         guard let webSocketDelegate else { return false }
-        return tell(.webSocketTaskDidClose) {
+        return deliver(.webSocketTaskDidClose) {
             webSocketDelegate.urlSession(
                 session, webSocketTask: webSocketTask, didCloseWith: closeCode, reason: reason)
         }

@@ -57,7 +57,7 @@ package final class DelegateReference: Sendable {
 
     /// Calls a method without a reply. False if the delegate does not implement it.
     @inline(__always)
-    func tell(_ method: DelegateMethod, _ call: () -> Void) -> Bool {
+    func deliver(_ method: DelegateMethod, _ call: () -> Void) -> Bool {
         if lacks(method) { return false }
         call()
         return !lacks(method)

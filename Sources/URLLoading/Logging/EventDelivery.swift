@@ -76,7 +76,7 @@ final class EventDelivery: @unchecked Sendable {
         }
     }
 
-    /// The handler, what it is to be told, and the number of exchanges.
+    /// The handler, its next events, and the number of exchanges.
     private func next() -> (@Sendable (URLSessionEvent) -> Void, [URLSessionEvent], Int)? {
         lock.withLock {
             guard let current, !waiting.isEmpty else {

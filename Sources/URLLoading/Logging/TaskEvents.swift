@@ -44,7 +44,7 @@ final class TaskEvents: EventTrace {
         transactionBegan = nil
     }
 
-    /// What the end of the transaction tells.
+    /// The values of the end of the transaction.
     private func note(_ event: LoadEvent) {
         switch event.kind {
         case .fetchStarted:

@@ -11,7 +11,7 @@ final class ConnectionTaskDelegate: NSObject, URLSessionDataDelegate, @unchecked
     private var waiting = 0
     private var isPaused = false
     private var hasCancelledChallenge = false
-    /// What the next call of the delegate tells of the sent body; nil if none is due.
+    /// What the next call of the delegate reports of the sent body; nil if none is due.
     private var sent: SentBody?
 
     private final class SentBody: @unchecked Sendable {
@@ -84,7 +84,7 @@ final class ConnectionTaskDelegate: NSObject, URLSessionDataDelegate, @unchecked
         totalBytesExpectedToSend: Int64
     ) {
         let new: SentBody? = lock.withLock {
-            // A call that is due tells this step too, so that they do not pile up where the run loop is busy.
+            // A call that is due reports this step too, so that they do not pile up where the run loop is busy.
             if let sent, sent.total + bytesSent == totalBytesSent {
                 sent.count += bytesSent
                 sent.total = totalBytesSent

@@ -14,14 +14,14 @@ final class ProtocolClient: NSObject, URLProtocolClient, Sendable {
     }
 
     func urlProtocol(_ protocol: URLProtocol, wasRedirectedTo request: URLRequest, redirectResponse: URLResponse) {
-        source.tell { load, task in
+        source.forward { load, task in
             guard load.redirected(SourceResponse(redirectResponse)) else { return }
             task.isRedirected(load, to: request, by: redirectResponse)
         }
     }
 
     func urlProtocol(_ protocol: URLProtocol, cachedResponseIsValid cachedResponse: CachedURLResponse) {
-        source.tell { load, _ in
+        source.forward { load, _ in
             load.received(SourceResponse(cachedResponse.response))
             load.received(cachedResponse.data)
             load.ended(nil)
@@ -31,35 +31,35 @@ final class ProtocolClient: NSObject, URLProtocolClient, Sendable {
     func urlProtocol(
         _ protocol: URLProtocol, didReceive response: URLResponse, cacheStoragePolicy policy: URLCache.StoragePolicy
     ) {
-        source.tell { [source] load, task in
+        source.forward { [source] load, task in
             source.collect(response, policy, for: task)
             load.received(SourceResponse(response))
         }
     }
 
     func urlProtocol(_ protocol: URLProtocol, didLoad data: Data) {
-        source.tell { [source] load, _ in
+        source.forward { [source] load, _ in
             source.collect(data)
             load.received(data)
         }
     }
 
     func urlProtocolDidFinishLoading(_ protocol: URLProtocol) {
-        source.tell { load, _ in load.ended(nil) }
+        source.forward { load, _ in load.ended(nil) }
     }
 
     func urlProtocol(_ protocol: URLProtocol, didFailWithError error: any Error) {
         // The code is for the engine. The delegate gets the original error.
         let code = (error as? URLError)?.code.rawValue ?? NSURLErrorCannotLoadFromNetwork
-        source.tell { load, _ in load.ended(.foreign(error, code: code)) }
+        source.forward { load, _ in load.ended(.foreign(error, code: code)) }
     }
 
     func urlProtocol(_ protocol: URLProtocol, didReceive challenge: URLAuthenticationChallenge) {
-        source.tell { [source] _, _ in source.ask(challenge) }
+        source.forward { [source] _, _ in source.ask(challenge) }
     }
 
     func urlProtocol(_ protocol: URLProtocol, didCancel challenge: URLAuthenticationChallenge) {
-        source.tell { [source] _, _ in source.withdraw(challenge) }
+        source.forward { [source] _, _ in source.withdraw(challenge) }
     }
 }
 

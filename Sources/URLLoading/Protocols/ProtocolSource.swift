@@ -196,7 +196,7 @@ final class ProtocolSource: LoadSource, @unchecked Sendable {
     // MARK: From any thread
 
     /// Calls `body` on the loop, unless the load has ended.
-    func tell(_ body: @escaping @Sendable (SourceLoad, TaskCore) -> Void) {
+    func forward(_ body: @escaping @Sendable (SourceLoad, TaskCore) -> Void) {
         loop.post { [self] in
             if let load, let core { body(load, core) }
         }

@@ -45,7 +45,7 @@ open class NetService: NSObject {
         var operation: DiscoveryOperation?
         var found: ResolvedService?
         /// Whether a callback for `found` is due.
-        var hasNews = false
+        var hasChanges = false
         var text: Data?
         var monitor: DiscoveryOperation?
         var monitorGeneration: UInt64 = 0
@@ -168,8 +168,8 @@ open class NetService: NSObject {
         let reference = WeakReference(self)
         schedule.perform {
             guard let service = reference.object else { return }
-            let (news, delegate) = service.lock.withLock { (take(&service.state), service.state.delegate) }
-            if let news, let delegate { body(service, delegate, news) }
+            let (changes, delegate) = service.lock.withLock { (take(&service.state), service.state.delegate) }
+            if let changes, let delegate { body(service, delegate, changes) }
         }
     }
 
@@ -215,7 +215,7 @@ open class NetService: NSObject {
                 if isRunning { state.generation += 1 }
                 state.activity = nil
                 state.operation = nil
-                state.hasNews = false
+                state.hasChanges = false
             }
             return (state.operation, isRunning)
         }
@@ -240,7 +240,7 @@ open class NetService: NSObject {
                 $1.netService($0, didNotResolve: ErrorCode.activityInProgress.dictionary)
             }
         }
-        lock.withLock { state.hasNews = false }
+        lock.withLock { state.hasChanges = false }
         deliver(in: nil) { $1.netServiceWillResolve($0) }
         let reference = WeakReference(self)
         let operation = discovery.resolve(serviceName, timeout: Self.nanoseconds(timeout)) { event in
@@ -270,13 +270,13 @@ open class NetService: NSObject {
                 state.port = Int(found.port)
                 state.text = TXTRecord.data(of: found.text).map { Data($0) }
                 // A delegate that is slow gets one callback for several changes.
-                defer { if !found.addresses.isEmpty { state.hasNews = true } }
-                return !found.addresses.isEmpty && !state.hasNews
+                defer { if !found.addresses.isEmpty { state.hasChanges = true } }
+                return !found.addresses.isEmpty && !state.hasChanges
             }
             guard isNews else { return }
             deliver { state -> Void? in
-                guard state.generation == generation, state.hasNews else { return nil }
-                state.hasNews = false
+                guard state.generation == generation, state.hasChanges else { return nil }
+                state.hasChanges = false
                 return ()
             } to: { service, delegate, _ in
                 delegate.netServiceDidResolveAddress(service)

@@ -36,22 +36,22 @@ final class ByteFeed: Callout, @unchecked Sendable {
     func append(_ piece: Data) -> Bool {
         lock.lock()
         // Several pieces may arrive before the reader is resumed.
-        let mustTell = reader != nil && pieces.isEmpty
+        let mustNotify = reader != nil && pieces.isEmpty
         pieces.append(piece)
         waitingBytes += piece.count
         isFull = waitingBytes >= Self.highWater
         let wantsMore = !isFull
         lock.unlock()
-        if mustTell { loop.callOut(self) }
+        if mustNotify { loop.callOut(self) }
         return wantsMore
     }
 
     func receive(_ response: URLResponse) {
         lock.lock()
         self.response = response
-        let mustTell = responseWaiter != nil
+        let mustNotify = responseWaiter != nil
         lock.unlock()
-        if mustTell { loop.callOut(self) }
+        if mustNotify { loop.callOut(self) }
     }
 
     // MARK: With the loop lent, or on the delegate queue

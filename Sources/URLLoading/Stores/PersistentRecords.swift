@@ -105,7 +105,7 @@ final class PersistentRecords<Memory: RecordMemory>: FlushedStore, @unchecked Se
     var isLoaded: Bool {
         guard let file else { return true }
         guard firstReading.isDone else { return false }
-        lookForNews(in: file)
+        readExternalChanges(in: file)
         return true
     }
 
@@ -233,14 +233,14 @@ final class PersistentRecords<Memory: RecordMemory>: FlushedStore, @unchecked Se
             let before = Set(other.persistent(at: now))
             let corrections = corrections(of: records, by: other.replacePersistent(with: records, at: now))
             let known = recordStore.isLoadedCompletely ? Set(records.map(\.identity)) : nil
-            var isNews = Set(other.persistent(at: now)) != before
+            var hasChanged = Set(other.persistent(at: now)) != before
             let isTaken = lock.withLock {
                 // Changes made since are not in the file yet.
                 guard changeCount == count else { return false }
                 // The old memory is released after the lock.
                 swap(&memory, &other)
                 isBehind = false
-                if unwritten.known == nil, known != nil { isNews = true }
+                if unwritten.known == nil, known != nil { hasChanged = true }
                 unwritten.known = known
                 return true
             }
@@ -251,7 +251,7 @@ final class PersistentRecords<Memory: RecordMemory>: FlushedStore, @unchecked Se
                 // since. Failed corrections are repeated at the next read.
                 recordStore.correct(corrections)
             }
-            return isNews
+            return hasChanged
         }
         lock.withLock { isBehind = true }
         return false
@@ -270,7 +270,7 @@ final class PersistentRecords<Memory: RecordMemory>: FlushedStore, @unchecked Se
         }
     }
 
-    private func lookForNews(in file: File) {
+    private func readExternalChanges(in file: File) {
         let now = CoarseClock.now
         let next = nextLook.load(ordering: .relaxed)
         guard now >= next,

@@ -88,7 +88,7 @@ final class BoundPipe: @unchecked Sendable {
 
     // MARK: Events
 
-    /// The event that the delegate is told next, as things are.
+    /// The event that the delegate gets next in the current state.
     private func nextEvent(of end: BoundStreamEnd) -> Stream.Event? {
         guard end.status != .notOpen, end.status != .closed else { return nil }
         guard end.deliveredEvents.contains(.openCompleted) else { return .openCompleted }

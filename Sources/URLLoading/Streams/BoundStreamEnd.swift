@@ -13,7 +13,7 @@ final class BoundStreamEnd: @unchecked Sendable {
     let last: (event: Stream.Event, status: Stream.Status)
 
     var status = Stream.Status.notOpen
-    /// The delegate is told no event twice, the ready event not until the stream was used.
+    /// The delegate gets no event twice, the ready event not until the stream was used.
     var deliveredEvents: Stream.Event = []
     var isCallbackDue = false
 

@@ -52,10 +52,10 @@ extension TaskCore {
     func resumeCaller(_ answer: TaskAnswer, isPromised: Bool) {
         guard isPromised || promiseAnswer() else { return callWithoutQueue(CalledOut { answer.deliver() }) }
         lock.lock()
-        let mustTell = events.addResumption(answer)
+        let mustNotify = events.addResumption(answer)
         lock.unlock()
-        guard let mustTell else { return keepPromise(answer) }
-        if mustTell { callWithoutQueue(CallerResumption(task: self)) }
+        guard let mustNotify else { return keepPromise(answer) }
+        if mustNotify { callWithoutQueue(CallerResumption(task: self)) }
     }
 
     /// Makes a call with the loop lent or given back, because the caller's executor and deinits are the program's code
@@ -180,7 +180,7 @@ extension TaskCore {
     }
 
     /// A program that retries after failures must not retry what it has cancelled, or resume twice what it has paused:
-    /// a failure is no longer told after `cancel` (T-5, RES-2, RES-9).
+    /// a failure is no longer reported after `cancel` (T-5, RES-2, RES-9).
     private func failure(_ error: LoadError?, isCancelled: Bool) -> LoadError? {
         guard isCancelled, let error, error.code != LoadError.cancelled.code else { return error }
         return .cancelled

@@ -92,7 +92,7 @@ extension TaskCore {
             if values.progress == nil { values.progress = new }
             return values.progress ?? new
         }
-        // What has happened so far; from now on it is told of what comes. The end may come while it is being told of
+        // What has happened so far; from now on it gets what comes. The end may come while it gets
         // that.
         isObserved.store(true, ordering: .sequentiallyConsistent)
         kept.update(self)

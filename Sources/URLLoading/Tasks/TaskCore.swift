@@ -22,7 +22,7 @@ final class TaskCore: Delivery, Callout, @unchecked Sendable {
     let loop: EventLoop
     let delivery: DeliveryQueue
     /// The key of the task in its session: the identifier, or a negative number in a background session whose service
-    /// has not told the first free identifier yet.
+    /// has not sent the first free identifier yet.
     let number: Int
     let originalRequest: URLRequest
     let kind: TaskKind

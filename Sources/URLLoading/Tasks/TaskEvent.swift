@@ -50,7 +50,7 @@ enum TaskEvent {
     /// Whether it must be delivered even if the task is cancelled.
     var isAnswer: Bool { if case .answer = self { true } else { false } }
 
-    /// Whether it tells how much of an upload the server has (RES-14).
+    /// Whether it reports how much of an upload the server has (RES-14).
     var isUploadReport: Bool {
         if case .informationalResponse(let response) = self { response.statusCode == 104 } else { false }
     }

@@ -34,6 +34,6 @@ enum TaskResult {
 struct TaskEnding {
     var error: LoadError?
     var body: LoadedBody
-    /// Whether the program is not told, because the service goes on with the task.
+    /// Whether nothing is reported, because the service goes on with the task.
     var isSilent = false
 }

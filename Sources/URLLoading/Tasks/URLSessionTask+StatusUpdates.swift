@@ -126,7 +126,7 @@ final class TaskObservers: Callout, @unchecked Sendable {
         return changes
     }
 
-    /// Wakes those who wait, with the loop lent: an executor of the program is told, which may block. Without a loop
+    /// Wakes the waiters, with the loop lent: an executor of the program is called, which may block. Without a loop
     /// that happens in this call, so not with a lock.
     func changed(on loop: EventLoop) {
         guard loop.isServed else { return callOut() }

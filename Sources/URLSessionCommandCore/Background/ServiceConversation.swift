@@ -49,7 +49,7 @@ final class ServiceConversation: @unchecked Sendable {
         condition.unlock()
     }
 
-    /// What has happened. Empty if nothing does until then. The end is told each time.
+    /// What has happened. Empty if nothing does until then. The end is reported each time.
     func next(until end: Date) -> [Event] {
         condition.lock()
         defer { condition.unlock() }

@@ -26,7 +26,7 @@ package struct TransferTable {
     /// The heads and a line for each transfer, without line feeds.
     ///
     /// - Parameters:
-    ///   - rates: Bytes per second. Nil for a table without bars, with the rates that the service has told.
+    ///   - rates: Bytes per second. Nil for a table without bars, with the rates that the service has reported.
     ///   - now: Seconds since 1970.
     package func lines(
         _ transfers: [ListedTransfer], rates: [TransferReference: Double]? = nil, now: Double

@@ -1,6 +1,6 @@
 package import BackgroundTransfers
 
-/// What `background watch` shows: all transfers, as the service tells them, with their rates.
+/// What `background watch` shows: all transfers, as the service reports them, with their rates.
 package struct WatchedTransfers: Sendable {
     private var transfers: [TransferReference: ListedTransfer] = [:]
     private var meters: [TransferReference: RateMeter] = [:]

@@ -210,7 +210,7 @@ package struct TransferFailure: Error, Equatable, Sendable {
     /// proxies and servers.
     private static func proxy(_ error: any Error, _ number: Int, _ context: Context) -> TransferFailure? {
         let proxy = failedProxy(error)
-        // For invalid proxy settings only the error of Apple's proxy domain tells.
+        // For invalid proxy settings only the error of Apple's proxy domain says it.
         let isOfProxy =
             proxy != nil || FailureReasons.chain(under: error).contains { $0.domain == FailureReasons.proxyDomain }
         guard isOfProxy, number > -1200 else { return nil }

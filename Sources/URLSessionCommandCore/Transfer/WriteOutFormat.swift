@@ -18,7 +18,7 @@ package struct WriteOutFormat: Equatable, Sendable {
         "time_starttransfer", "time_total", "url", "url_effective", "urlnum",
     ]
 
-    /// curl's variables whose values URLSession does not tell.
+    /// curl's variables whose values URLSession does not report.
     private static let unknown: Set<String> = [
         "certs", "num_certs", "ftp_entry_path", "ssl_verify_result", "proxy_ssl_verify_result", "proxy_used", "xfer_id",
         "conn_id", "num_retries", "time_posttransfer", "time_queue", "tls_earlydata", "size_delivered",
@@ -60,7 +60,7 @@ package struct WriteOutFormat: Equatable, Sendable {
 
     private static func checked(_ name: String) throws(UsageError) -> String {
         if variables.contains(name) { return name }
-        if unknown.contains(name) { throw UsageError("-w: URLSession does not tell %{\(name)}") }
+        if unknown.contains(name) { throw UsageError("-w: URLSession does not report %{\(name)}") }
         let nearest = Suggestion.nearest(to: name, among: Array(variables))
         throw UsageError("-w: unknown variable %{\(name)}" + (nearest.map { ": did you mean %{\($0)}?" } ?? ""))
     }

@@ -134,7 +134,7 @@ import Testing
         kernel.change()
         try await recorded.waitFor(count: 1)
         let later = await wait("later", for: watch)
-        #expect(await loop.run { !watch.isTelling })
+        #expect(await loop.run { !watch.isNotifying })
         #expect(recorded.events == ["first"])
         #expect(watch.waitingCount == 1)
         await loop.run { later.value.end() }

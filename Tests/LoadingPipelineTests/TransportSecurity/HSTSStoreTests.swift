@@ -134,10 +134,10 @@ import Testing
     // In the order in which they were made, whoever makes them: a copy that follows comes to the same.
     @Test("changes from many threads") func changesFromManyThreads() throws {
         let copy = Watched<[String: HSTSRecord]>([:])
-        let isTelling = Watched(false)
+        let isNotifying = Watched(false)
         store.onChange { change in
-            #expect(!isTelling.current)
-            isTelling.withValue { $0 = true }
+            #expect(!isNotifying.current)
+            isNotifying.withValue { $0 = true }
             copy.withValue { copy in
                 switch change {
                 case .put(let record): copy[record.host] = record
@@ -145,7 +145,7 @@ import Testing
                 case .removeAll: copy = [:]
                 }
             }
-            isTelling.withValue { $0 = false }
+            isNotifying.withValue { $0 = false }
         }
         DispatchQueue.concurrentPerform(iterations: 8) { thread in
             for index in 0..<500 {

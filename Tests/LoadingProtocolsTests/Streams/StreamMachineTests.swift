@@ -58,11 +58,11 @@ import Testing
     @Test("the end of the stream") func theEndOfTheStream() {
         var machine = open()
         #expect(machine.received(3, at: 0) == [])
-        #expect(machine.receivedEnd(at: 0) == [.tellReadClosed])
+        #expect(machine.receivedEnd(at: 0) == [.reportReadClosed])
         #expect(machine.read(1, least: 1, most: 2, timeout: nil, at: 0) == [.completeRead(1, count: 2, isAtEnd: false)])
         #expect(machine.read(2, least: 9, most: 9, timeout: nil, at: 0) == [.completeRead(2, count: 1, isAtEnd: true)])
         #expect(machine.read(3, least: 1, most: 1, timeout: nil, at: 0) == [.completeRead(3, count: 0, isAtEnd: true)])
-        #expect(machine.closeWriting(at: 0) == [.closeWriting, .tellWriteClosed, .end(nil)])
+        #expect(machine.closeWriting(at: 0) == [.closeWriting, .reportWriteClosed, .end(nil)])
         #expect(machine.read(4, least: 1, most: 1, timeout: nil, at: 0) == [.completeRead(4, count: 0, isAtEnd: true)])
         #expect(machine.write(5, count: 1, timeout: nil, at: 0) == [.failWrite(5, .streamIsClosed)])
     }
@@ -76,13 +76,13 @@ import Testing
         #expect(machine.write(3, count: 1, timeout: nil, at: 0) == [])
         #expect(
             machine.wrote(1, at: 0) == [
-                .completeWrite(2), .closeWriting, .tellWriteClosed, .failWrite(3, .streamIsClosed),
+                .completeWrite(2), .closeWriting, .reportWriteClosed, .failWrite(3, .streamIsClosed),
             ])
         #expect(machine.closeReading(at: 0) == [])
         #expect(machine.read(4, least: 1, most: 1, timeout: nil, at: 0) == [])
         #expect(
             machine.received(2, at: 0) == [
-                .completeRead(1, count: 1, isAtEnd: false), .closeReading, .tellReadClosed,
+                .completeRead(1, count: 1, isAtEnd: false), .closeReading, .reportReadClosed,
                 .failRead(4, .streamIsClosed), .end(nil),
             ])
     }
@@ -90,7 +90,7 @@ import Testing
     // STREAM-5: the other direction goes on
     @Test("what comes after reading was closed is dropped") func closedReading() {
         var machine = open()
-        #expect(machine.closeReading(at: 0) == [.closeReading, .tellReadClosed])
+        #expect(machine.closeReading(at: 0) == [.closeReading, .reportReadClosed])
         #expect(machine.dropsBytes)
         #expect(machine.received(100, at: 0) == [])
         #expect(machine.closeReading(at: 0) == [])
@@ -181,7 +181,7 @@ import Testing
     // STREAM-6
     @Test("a handshake on half a connection") func securingHalf() {
         var machine = open()
-        #expect(machine.closeWriting(at: 0) == [.closeWriting, .tellWriteClosed])
+        #expect(machine.closeWriting(at: 0) == [.closeWriting, .reportWriteClosed])
         #expect(machine.secure(at: 0) == [.end(.streamIsClosed)])
     }
 
@@ -199,10 +199,10 @@ import Testing
         #expect(machine.bytesWanted == StreamMachine.readAhead - 3)
         #expect(machine.wrote(1, at: 0) == [.completeWrite(1)])
         #expect(!machine.isConnecting)
-        #expect(machine.receivedEnd(at: 0) == [.tellReadClosed])
+        #expect(machine.receivedEnd(at: 0) == [.reportReadClosed])
         #expect(machine.secure(at: 0) == [])
         #expect(machine.read(2, least: 3, most: 9, timeout: nil, at: 0) == [.completeRead(2, count: 3, isAtEnd: true)])
-        #expect(machine.closeWriting(at: 0) == [.closeWriting, .tellWriteClosed, .end(nil)])
+        #expect(machine.closeWriting(at: 0) == [.closeWriting, .reportWriteClosed, .end(nil)])
     }
 
     // STREAM-7
@@ -258,9 +258,9 @@ import Testing
     @Test("a peer that takes no more may still have said something") func writingBroke() {
         var machine = open()
         #expect(machine.write(1, count: 1, timeout: nil, at: 0) == [])
-        #expect(machine.writingBroke(lost, at: 0) == [.tellWriteClosed, .failWrite(1, lost)])
+        #expect(machine.writingBroke(lost, at: 0) == [.reportWriteClosed, .failWrite(1, lost)])
         #expect(machine.received(1, at: 0) == [])
-        #expect(machine.receivedEnd(at: 0) == [.tellReadClosed])
+        #expect(machine.receivedEnd(at: 0) == [.reportReadClosed])
         #expect(
             machine.read(2, least: 1, most: 1, timeout: nil, at: 0) == [
                 .completeRead(2, count: 1, isAtEnd: true), .end(lost),

@@ -33,7 +33,7 @@ struct LimitedServer: Sendable, CustomTestStringConvertible {
     /// Whether a connection that ends says which requests were not processed (RFC 9113 §6.8). HTTP/1.1 has no word for
     /// it, and what was processed before a reset may have no answer. Apache that is restarted gracefully ends some
     /// connections, with requests on them, without a word.
-    var tellsWhatItHasProcessed: Bool {
+    var reportsProcessedRequests: Bool {
         switch make {
         case .nginx(_, _, Self.withoutLingering): false
         case .apache where reloads != nil: false

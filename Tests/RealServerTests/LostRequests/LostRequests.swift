@@ -27,7 +27,7 @@ struct LostRequests {
     /// Those that must not be: of what is safe to send again, and of whatever the server says that it has not
     /// processed.
     func losses(of kind: Kind, to server: LimitedServer) -> [Int: Int] {
-        guard kind == .get || server.tellsWhatItHasProcessed else { return [:] }
+        guard kind == .get || server.reportsProcessedRequests else { return [:] }
         return server.cutsResponses ? lost.merging(cut) { $0 - $1 }.filter { $0.value != 0 } : lost
     }
 

@@ -37,7 +37,7 @@ import URLLoading
         return calls
     }
 
-    private static let twoPartsTold: [Call] = [
+    private static let callsOfTwoParts: [Call] = [
         .created(1), .response(1, 200), .data(1, "one"), .response(1, 200), .data(1, "<b>two</b>"), .metrics(1),
         .completed(1, nil), .invalid,
     ]
@@ -56,7 +56,7 @@ import URLLoading
             ])
             answer(.allow)
         }
-        #expect(try await calls(server, delegate) == Self.twoPartsTold)
+        #expect(try await calls(server, delegate) == Self.callsOfTwoParts)
         #expect(
             responses.events == [
                 ["text/plain", nil, "text/plain", "-1"], ["text/html", "2", "text/html", "-1"],
@@ -80,7 +80,7 @@ import URLLoading
         #expect(
             delegate.calls.events == [.created(1), .response(1, 200), .data(1, "one"), .response(1, 200)])
         second(.allow)
-        #expect(try await delegate.callsUntilInvalid() == Self.twoPartsTold)
+        #expect(try await delegate.callsUntilInvalid() == Self.callsOfTwoParts)
     }
 
     // MISC-23, T-5
@@ -133,7 +133,7 @@ import URLLoading
         session.finishTasksAndInvalidate()
         _ = try await delegate.callsUntilInvalid()
         // Not joined.
-        #expect(delegate.calls.events == Self.twoPartsTold)
+        #expect(delegate.calls.events == Self.callsOfTwoParts)
     }
 
     // MISC-23, T-46: a completion handler gets the last part

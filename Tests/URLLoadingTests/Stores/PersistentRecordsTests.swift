@@ -117,8 +117,8 @@ import Testing
         let recordStore = Store("a", "b")
         let records = records(over: recordStore)
         #expect(hosts(records) == ["a", "b"])
-        let news = EventRecorder<[String]>()
-        records.onExternalChange { news.record(recordStore.hosts) }
+        let changes = EventRecorder<[String]>()
+        records.onExternalChange { changes.record(recordStore.hosts) }
         recordStore.block(.load)
         recordStore.storeFromOtherProcess("c")
         try await eventually {
@@ -132,7 +132,7 @@ import Testing
         #expect(hosts(records) == ["a"])
         recordStore.unblock(.load)
         // It is read again, and has what was changed here by then.
-        #expect(try await news.waitFor(count: 1) == [["a", "c"]])
+        #expect(try await changes.waitFor(count: 1) == [["a", "c"]])
         #expect(records.read { $0.all["a"] } == changed)
         #expect(hosts(records) == ["a", "c"])
         #expect(

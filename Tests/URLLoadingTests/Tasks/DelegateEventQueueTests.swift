@@ -164,8 +164,8 @@ extension DelegateEventQueue {
         _ = lane.promise()
         _ = lane.promise()
         // The loop is notified once.
-        let mustTell = [lane.addResumption(.call {}), lane.addResumption(.call {})]
-        #expect(mustTell == [true, false])
+        let mustNotify = [lane.addResumption(.call {}), lane.addResumption(.call {})]
+        #expect(mustNotify == [true, false])
         let isScheduled = lane.end(TaskEnding(error: nil, body: .nothing)).mustSchedule
         #expect(!isScheduled)
         let counts = [lane.takeResumptions().count, lane.takeResumptions().count]
@@ -204,8 +204,8 @@ extension DelegateEventQueue {
         var lane = DelegateEventQueue()
         let isScheduled = lane.end(TaskEnding(error: nil, body: .nothing)).mustSchedule
         _ = lane.promise()
-        let mustTell = lane.addResumption(.call {})
-        #expect(isScheduled && mustTell == true)
+        let mustNotify = lane.addResumption(.call {})
+        #expect(isScheduled && mustNotify == true)
         let early = lane.next(.all)
         let hasMore = lane.tookBatch().hasMore
         #expect(early.ending == nil && !hasMore)

@@ -107,7 +107,7 @@ import URLLoading
     func randomBytesInRandomPiecesDecodeAsInString(seed: UInt64) {
         var random = SplitMix(state: seed)
         // Half of it the bytes that matter, the rest any.
-        let telling: [UInt8] = [
+        let significant: [UInt8] = [
             0x0A, 0x0B, 0x0C, 0x0D, 0x41, 0x80, 0x85, 0xA8, 0xA9, 0xC2, 0xCC, 0x81, 0xE2, 0xE0, 0xED, 0xF0, 0x9F, 0x87,
             0xA6,
         ]
@@ -115,7 +115,7 @@ import URLLoading
             let count = Int.random(in: 0...200, using: &random)
             let bytes = (0..<count).map { _ in
                 Bool.random(using: &random)
-                    ? telling.randomElement(using: &random) ?? 0 : UInt8.random(in: 0...255, using: &random)
+                    ? significant.randomElement(using: &random) ?? 0 : UInt8.random(in: 0...255, using: &random)
             }
             let text = String(decoding: bytes, as: UTF8.self)
             let cuts = (0..<Int.random(in: 0...6, using: &random)).map { _ in Int.random(in: 0...count, using: &random)

@@ -107,9 +107,9 @@ import Testing
             #expect(taken != nil)
         }
         let first = inbox.awaitEnd()
-        let mustTell = inbox.wait(caller)
+        let mustNotify = inbox.wait(caller)
         let second = inbox.awaitEnd()
-        #expect(first == .caller && mustTell && second == .nothing)
+        #expect(first == .caller && mustNotify && second == .nothing)
         // Two callers wait, of which one gets the last message.
         inbox.wait(caller)
         _ = inbox.takeReceiver(isHeld: false)
