@@ -14,7 +14,7 @@ struct cltt_stream {
     SSL_CTX *context;
     cltt_authority *authority;
     /// Signs an untrusted certificate.
-    cltt_authority *otherAuthority;
+    cltt_authority *other_authority;
     int fault;
     bool offers_http2;
     bool is_http2;
@@ -47,7 +47,7 @@ static void restore_sigpipe(const sigset_t *pipe, const sigset_t *previous) {
 static int choose_certificate(SSL *ssl, void *argument) {
     cltt_stream *stream = argument;
     const struct cltt_openssl *openssl = stream->openssl;
-    cltt_authority *authority = stream->otherAuthority != NULL ? stream->otherAuthority : stream->authority;
+    cltt_authority *authority = stream->other_authority != NULL ? stream->other_authority : stream->authority;
     X509 *certificate =
         cltt_certificate(openssl, authority, openssl->SSL_get_servername(ssl, TLSEXT_NAMETYPE_host_name), stream->fault);
     const bool is_set = certificate != NULL && openssl->SSL_use_certificate(ssl, certificate) == 1
@@ -84,9 +84,9 @@ cltt_stream *cltt_accept(cltt_authority *authority, int descriptor, int fault, b
     stream->authority = authority;
     stream->fault = fault;
     stream->offers_http2 = offers_http2;
-    if (fault == CLTT_UNTRUSTED) stream->otherAuthority = cltt_authority_create("");
+    if (fault == CLTT_UNTRUSTED) stream->other_authority = cltt_authority_create("");
     stream->context = openssl->SSL_CTX_new(openssl->TLS_server_method());
-    if (stream->context != NULL && (fault != CLTT_UNTRUSTED || stream->otherAuthority != NULL)) {
+    if (stream->context != NULL && (fault != CLTT_UNTRUSTED || stream->other_authority != NULL)) {
         openssl->SSL_CTX_set_cert_cb(stream->context, choose_certificate, stream);
         openssl->SSL_CTX_set_alpn_select_cb(stream->context, choose_protocol, stream);
         stream->ssl = openssl->SSL_new(stream->context);
@@ -102,7 +102,7 @@ void cltt_stream_free(cltt_stream *stream) {
     if (stream == NULL) return;
     stream->openssl->SSL_free(stream->ssl);
     stream->openssl->SSL_CTX_free(stream->context);
-    cltt_authority_free(stream->otherAuthority);
+    cltt_authority_free(stream->other_authority);
     free(stream);
 }
 

@@ -113,10 +113,10 @@ ctg_outcome ctg_accept(
     bool *is_bound) {
     uint32_t minor, flags = 0;
     library.release_buffer(&minor, &acceptor->answer);
-    buffer heard = {token_count, (void *)token};
+    buffer received = {token_count, (void *)token};
     bool checks = acceptor->bindings.application_data.value != NULL;
     uint32_t major = library.accept_sec_context(
-        &minor, &acceptor->context, acceptor->credential, &heard, checks ? &acceptor->bindings : NULL, NULL, NULL,
+        &minor, &acceptor->context, acceptor->credential, &received, checks ? &acceptor->bindings : NULL, NULL, NULL,
         &acceptor->answer, &flags, NULL, NULL);
     *answer = acceptor->answer.value;
     *answer_count = acceptor->answer.length;

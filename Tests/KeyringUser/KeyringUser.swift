@@ -65,7 +65,7 @@ private final class KeyringOrders {
         case ("remove", let credential?): return ["\(credentials.apply([.removed(credential.identity)]))"]
         case ("clear", _): return ["\(credentials.apply([.everythingRemoved]))"]
         case ("flush", _): return ["\(credentials.flush())"]
-        case ("news", _): return ["\(credentials.hasExternalChanges())"]
+        case ("changes", _): return ["\(credentials.hasExternalChanges())"]
         case ("hold", _): return ["\(credentials.mayHold)"]
         case ("messages", _):
             defer { messages.all = [] }

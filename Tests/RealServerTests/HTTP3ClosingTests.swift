@@ -60,7 +60,7 @@ import URLLoading
     }
 
     // CONN-6, CONN-8
-    @Test("a server that takes one request over HTTP/3 and no more") func standstill() async throws {
+    @Test("a server that takes one request over HTTP/3 and no more") func usesOneRequest() async throws {
         let quic = try ClosingServer(at: .never, TrustedAuthority.authority)
         defer { quic.stop() }
         let tcp = try server(naming: quic)

@@ -36,7 +36,7 @@ import URLLoading
                 """)
     }
 
-    /// Whoever loads, until each has the beginning of a response; then what they end with, and how long that took.
+    /// Loads until each has the beginning of a response; then their outcomes, and how long that took.
     private func load(
         from server: CaddyServer, then happen: () async throws -> Void
     ) async throws -> (ends: [String], seconds: Double) {
@@ -159,7 +159,7 @@ import URLLoading
             for server in [slow, lost] { server.stop() }
             for origin in [slowOrigin, lostOrigin] { origin.stop() }
         }
-        async let patient = load(from: slow) {
+        async let waiting = load(from: slow) {
             // Longer than a crash takes to be found out.
             try await Task.sleep(for: .seconds(17))
             mayGoOn.fire()
@@ -167,6 +167,6 @@ import URLLoading
         let crash = try await load(from: lost) { try lost.restart(.abrupt) }
         #expect(crash.ends == [String](repeating: "-1005", count: Self.count))
         #expect((10..<20).contains(crash.seconds))
-        #expect(try await patient.ends == [String](repeating: "begun!", count: Self.count))
+        #expect(try await waiting.ends == [String](repeating: "begun!", count: Self.count))
     }
 }

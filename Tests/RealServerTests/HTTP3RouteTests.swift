@@ -130,7 +130,7 @@ struct HTTP3RouteTests {
     private struct Body {
         private var iterator: URLSession.AsyncBytes.AsyncIterator
         private(set) var bytes: [UInt8] = []
-        private(set) var standstill = Duration.zero
+        private(set) var longestPause = Duration.zero
         private var last = ContinuousClock.now
 
         init(_ body: URLSession.AsyncBytes) { iterator = body.makeAsyncIterator() }
@@ -146,7 +146,7 @@ struct HTTP3RouteTests {
 
         private mutating func note() {
             let now = ContinuousClock.now
-            standstill = max(standstill, now - last)
+            longestPause = max(longestPause, now - last)
             last = now
         }
     }
@@ -161,7 +161,7 @@ struct HTTP3RouteTests {
             try await change.happen(duringGap: witness.waitForLoss)
             try await body.read()
             #expect(body.bytes == Self.big)
-            #expect(body.standstill < .seconds(3), "\(body.standstill)")
+            #expect(body.longestPause < .seconds(3), "\(body.longestPause)")
             #expect(try await text(session, request(server.port, "/small")) == "small")
             let transactions = try await transactions(metrics, of: server, count: 2)
             #expect(transactions.count == 2)
@@ -205,7 +205,7 @@ struct HTTP3RouteTests {
             }
             for body in bodies {
                 #expect(body.bytes == Self.middle)
-                #expect(body.standstill < .seconds(4), "\(body.standstill)")
+                #expect(body.longestPause < .seconds(4), "\(body.longestPause)")
             }
             let transactions = try await transactions(metrics, of: server, count: 3)
             #expect(transactions.map(\.networkProtocolName) == ["h3", "h3", "h3"])
@@ -232,7 +232,7 @@ struct HTTP3RouteTests {
             for index in bodies.indices {
                 try await bodies[index].read()
                 #expect(bodies[index].bytes == Self.middle)
-                #expect(bodies[index].standstill < .seconds(3), "\(bodies[index].standstill)")
+                #expect(bodies[index].longestPause < .seconds(3), "\(bodies[index].longestPause)")
             }
             let transactions = try await transactions(metrics, of: server, count: 4)
             #expect(transactions.map(\.isReusedConnection) == [false, true, true, true])

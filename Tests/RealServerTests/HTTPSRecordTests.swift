@@ -107,7 +107,7 @@ struct HTTPSRecordTests {
     }
 
     // CONN-6: no load waits until the resolver gives up, which takes seconds
-    @Test("name servers that do not answer that question") func silence() async throws {
+    @Test("name servers that do not answer that query") func silence() async throws {
         try NetworkNamespace.raiseLoopback()
         let tcp = try tcpServer()
         defer { tcp.stop() }

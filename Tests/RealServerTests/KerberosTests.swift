@@ -92,7 +92,7 @@ import URLLoading
     }
 
     // T-36, AUTH-7
-    @Test("without either the question is the result") func withoutEitherTheQuestionIsTheResult() async throws {
+    @Test("without either the challenge is the result") func withoutEitherTheChallengeIsTheResult() async throws {
         let server = try ApacheServer(realm: KerberosRealm.shared())
         defer { server.stop() }
         let session = URLSession(configuration: .ephemeral)

@@ -191,7 +191,7 @@ enum LimitedProcess {
             running.resume()
             let child = forkProcess()
             if child == 0 {
-                // Whoever waits for a lock cannot look at a clock.
+                // A thread that waits for a lock cannot look at a clock.
                 alarm(4)
                 _exit(endsInNewProcess(session, url, running) ? 0 : 1)
             }

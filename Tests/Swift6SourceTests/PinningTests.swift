@@ -85,7 +85,7 @@ private final class OwnAuthority: NSObject, URLSessionDelegate {
 
 @Suite struct PinningTests {
     // AUTH-30, TLS-5
-    @Test("what Core Foundation says of a chain and an error") func coreFoundation() async throws {
+    @Test("the values of Core Foundation for a chain and an error") func coreFoundation() async throws {
         let authority = try TestCertificateAuthority()
         let der = Data(authority.root.der) as CFData
         let certificate = try #require(SecCertificateCreateWithData(nil, der))

@@ -29,7 +29,7 @@ import Testing
         #expect(server.requests.map(\.target) == ["/chunks", "/empty", "/moved", "/echo", "/end"])
     }
 
-    @Test("held responses and paced bodies go when the test says so")
+    @Test("held responses and paced bodies are sent at the test's signals")
     func heldResponsesAndPacedBodiesGoWhenTheTestSaysSo() throws {
         let head = Signal("the head")
         let body = Signal("the body")

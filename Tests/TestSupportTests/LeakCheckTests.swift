@@ -13,7 +13,7 @@ import Testing
         for end in ends { close(end) }
     }
 
-    @Test("a count must be back, and what goes late is waited for") func aCountMustBeBackAndWhatGoesLateIsWaitedFor()
+    @Test("the counts must be as before, and late ends are awaited") func aCountMustBeBackAndWhatGoesLateIsWaitedFor()
         async throws
     {
         let live = EventRecorder<Int>()
@@ -23,8 +23,8 @@ import Testing
         #expect(await LeakCheck.leaks {} == [])
     }
 
-    @Test("a server that goes leaves nothing, which takes its threads with it")
-    func aServerThatGoesLeavesNothingWhichTakesItsThreadsWithIt() async throws {
+    @Test("a released server leaves no threads behind")
+    func aReleasedServerLeavesNoThreads() async throws {
         let leaks = try await LeakCheck.leaks {
             let server = try ScriptedServer.answering(.text("x"), options: .dualStack)
             let clients = try (0..<3).map { _ in try RawClient(port: server.port) }

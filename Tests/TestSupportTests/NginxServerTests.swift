@@ -55,7 +55,7 @@ import Testing
         #expect(failure?.description.contains(#"unknown directive "nonsense""#) == true)
     }
 
-    @Test("nothing of it stays", .leakChecked) func nothingOfItStays() throws {
+    @Test("nothing remains of a server", .leakChecked) func nothingRemains() throws {
         let server = try NginxServer(files: ["x": [120]])
         #expect(try Curl.run(server.url("/x").absoluteString).output == "x")
         server.stop()

@@ -94,7 +94,7 @@ import Testing
         #expect(failure?.description == "expected GET /right, got GET /wrong")
     }
 
-    @Test("a wait that comes to nothing names what was awaited") func aWaitThatComesToNothingNamesWhatWasAwaited()
+    @Test("a wait that times out names what was awaited") func aWaitThatTimesOutNamesWhatWasAwaited()
         throws
     {
         var options = ScriptedServer.Options()

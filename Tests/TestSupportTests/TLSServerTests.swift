@@ -42,7 +42,9 @@ import Testing
         #expect(connection.bytesAccepted > 6)
     }
 
-    @Test("a client that does not trust the root says so") func aClientThatDoesNotTrustTheRootSaysSo() throws {
+    @Test("a client that does not trust the root sends an alert") func aClientThatDoesNotTrustTheRootSendsAnAlert()
+        throws
+    {
         let server = try server(TLSServerOptions(authority: authority))
         defer { server.stop() }
         #expect(try Curl.run(server.url().absoluteString).exit == .code(60))

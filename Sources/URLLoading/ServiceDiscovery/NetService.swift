@@ -264,7 +264,7 @@ open class NetService: NSObject {
     private func received(_ event: ResolveEvent, in generation: UInt64) {
         switch event {
         case .resolved(let found):
-            let isNews = lock.withLock {
+            let mustNotify = lock.withLock {
                 guard state.generation == generation, state.activity != nil else { return false }
                 state.found = found
                 state.port = Int(found.port)
@@ -273,7 +273,7 @@ open class NetService: NSObject {
                 defer { if !found.addresses.isEmpty { state.hasChanges = true } }
                 return !found.addresses.isEmpty && !state.hasChanges
             }
-            guard isNews else { return }
+            guard mustNotify else { return }
             deliver { state -> Void? in
                 guard state.generation == generation, state.hasChanges else { return nil }
                 state.hasChanges = false

@@ -1,4 +1,4 @@
-/// Who has called a method of a stream or WebSocket task, and so where its result goes.
+/// The caller of a method of a stream or WebSocket task, and so where its result goes.
 enum TaskCaller {
     /// A completion handler, on the delegate queue.
     case handler

@@ -109,7 +109,7 @@ final class TaskObservers: Callout, @unchecked Sendable {
     private let lock = Lock()
     private var continuations: [Int: AsyncStream<Void>.Continuation] = [:]
     private var nextKey = 0
-    /// Whether a call is due that wakes those who wait.
+    /// Whether a call is due that wakes the waiters.
     private var isDue = false
 
     func add() -> AsyncStream<Void> {

@@ -256,7 +256,7 @@ extension TaskCore: WebSocketClient {
         passMessages()
     }
 
-    /// Gives the messages that were held to those who wait for them.
+    /// Delivers the messages that were held to their receivers.
     func passMessages() {
         guard let webSocket else { return }
         while let next = locked({ _ in webSocket.inbox.match() }) {

@@ -8,7 +8,7 @@ enum SlowReader {
     /// The limit for data between server and reader, nearly all of it in the two socket buffers.
     private static let mostAhead = 16_000_000
     /// How long a stopped reader reads nothing, in microseconds.
-    private static let standstill: UInt32 = 1_500_000
+    private static let pauseTime: UInt32 = 1_500_000
 
     static func run(_ options: Options) throws -> Bool {
         let size = options.size * 1_000_000
@@ -21,7 +21,7 @@ enum SlowReader {
         for isSecure in [false, true] {
             let base = isSecure ? "https://127.0.0.1:\(server.ports.secure)" : "http://127.0.0.1:\(server.ports.plain)"
             for form in Form.allCases {
-                let answer = ServerScript.counted(size: form.hasStandstill ? min(size, 96_000_000) : size)
+                let answer = ServerScript.counted(size: form.hasPause ? min(size, 96_000_000) : size)
                 guard let url = URL(string: base + answer.path), let small = URL(string: base + "/counted/1000") else {
                     return false
                 }
@@ -32,12 +32,12 @@ enum SlowReader {
                 ProcessState.forgetPeak()
                 let reader = Reader(form, rate: rate)
                 let watch = LeadWatch(server, reader.count)
-                let outcome = reader.read(url, standstill: form.hasStandstill ? standstill : 0)
+                let outcome = reader.read(url, pauseTime: form.hasPause ? pauseTime : 0)
                 let (ahead, stopped) = watch.end()
                 let memory = ProcessState.peak - idle
                 let isGood =
                     outcome == "whole" && ahead < mostAhead && (memory < memoryLimit || ProcessState.isSanitized)
-                    && (!form.hasStandstill || stopped)
+                    && (!form.hasPause || stopped)
                 isClean = isClean && isGood
                 let name = "\(form)".padding(toLength: 16, withPad: " ", startingAt: 0)
                 say(
@@ -56,7 +56,7 @@ enum SlowReader {
         case heldResponse
         case suspendedQueue
 
-        var hasStandstill: Bool { self == .heldResponse || self == .suspendedQueue }
+        var hasPause: Bool { self == .heldResponse || self == .suspendedQueue }
     }
 }
 
@@ -131,7 +131,7 @@ private final class Reader: NSObject, URLSessionDataDelegate, @unchecked Sendabl
     }
 
     /// Returns the result after the end.
-    func read(_ url: URL, standstill: UInt32 = 0) -> String {
+    func read(_ url: URL, pauseTime: UInt32 = 0) -> String {
         let queue = OperationQueue()
         queue.maxConcurrentOperationCount = 1
         let isQueued = form == .suspendedQueue
@@ -160,8 +160,8 @@ private final class Reader: NSObject, URLSessionDataDelegate, @unchecked Sendabl
         } else {
             session.dataTask(with: url).resume()
         }
-        if standstill > 0 {
-            usleep(standstill)
+        if pauseTime > 0 {
+            usleep(pauseTime)
             queue.isSuspended = false
         }
         ended.wait()
@@ -172,7 +172,7 @@ private final class Reader: NSObject, URLSessionDataDelegate, @unchecked Sendabl
     /// Consumes bytes at the configured rate.
     private func take(_ bytes: Int) {
         count.add(bytes)
-        guard !form.hasStandstill else { return }
+        guard !form.hasPause else { return }
         let due = Double(count.total) / Double(rate)
         let now = Double(DispatchTime.now().uptimeNanoseconds - begin.uptimeNanoseconds) / 1e9
         if due > now { usleep(UInt32((due - now) * 1e6)) }

@@ -215,7 +215,7 @@ private final class SocketScene: @unchecked Sendable {
     }
 
     // BG-5
-    @Test("a queue that drains says so") func drains() async throws {
+    @Test("a queue that drains is reported") func drains() async throws {
         let scene = try await SocketScene()
         let text = String(repeating: "x", count: 3 << 20)
         try await scene.use { $0.send(.refused(.journal(text))) }

@@ -180,7 +180,9 @@ import Testing
     }
 
     // CONN-14: the resolver needs descriptors as well
-    @Test("nothing left to ask with", arguments: [EMFILE, ENFILE, EAGAIN]) func nothingLeftToAskWith(code: Int32)
+    @Test("no descriptor for the resolver", arguments: [EMFILE, ENFILE, EAGAIN]) func noDescriptorForTheResolver(
+        code: Int32
+    )
         async throws
     {
         for family in [SocketAddress.Family.ipv4, .ipv6] {

@@ -27,7 +27,7 @@ import Testing
     }
 
     // MISC-26: what the program says itself goes before, as it is
-    @Test("what the program has said") func own() throws {
+    @Test("the program's own priority") func own() throws {
         #expect(try field(1, own: "u=6, i") == ["u=6, i"])
         #expect(try field(1, additional: "i") == ["i"])
         #expect(try field(nil, own: "u=6") == ["u=6"])

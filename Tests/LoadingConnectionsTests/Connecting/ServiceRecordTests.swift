@@ -39,7 +39,7 @@ import Testing
     }
 
     // CONN-6
-    @Test("the first connection goes over HTTP/3, because a record says so", .needs(.gtlsserver))
+    @Test("an HTTPS record makes the first connection use HTTP/3", .needs(.gtlsserver))
     func first() async throws {
         let quic = try quicServer()
         defer { quic.stop() }
@@ -73,7 +73,7 @@ import Testing
     }
 
     // CONN-6: a session with proxies may be meant to reach that host through one
-    @Test("where there are proxies no other host is gone to") func proxies() async throws {
+    @Test("with proxies no alternative on another host is used") func proxies() async throws {
         let tcp = try tcpServer()
         defer { tcp.stop() }
         let records = ServiceBook(found(tcp.port, at: "b.example", "h3"))
@@ -105,7 +105,7 @@ import Testing
     }
 
     // CONN-6, CONN-9: RFC 8305 §3
-    @Test("a question that is never answered holds TCP up for its bound, and no longer") func silence() async throws {
+    @Test("an unanswered query delays TCP by its limit, and no longer") func silence() async throws {
         let tcp = try tcpServer()
         defer { tcp.stop() }
         let records = ServiceBook(.success(.none))

@@ -61,7 +61,7 @@ import Testing
     }
 
     // AUTH-3, CONN-8: or the next load would be asked twice
-    @Test("a no over TCP is one to what goes on over QUIC") func refused() async throws {
+    @Test("a rejection over TCP also rejects the QUIC handshake") func refused() async throws {
         let visitor = await Visitor.ask(connectionPool, isToBeAsked: true)
         try await visitor.questions.waitFor(count: 1)
         #expect(await isTried)

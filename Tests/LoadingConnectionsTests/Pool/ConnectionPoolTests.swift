@@ -280,7 +280,7 @@ import Testing
     }
 
     // CONN-19: what the server closes while it is idle holds nothing any more
-    @Test("a pool goes though its idle connections were closed by the server")
+    @Test("a pool is released though its idle connections were closed by the server")
     func aPoolGoesThoughItsIdleConnectionsWereClosedByTheServer() async throws {
         let isIdle = Signal("an idle connection")
         let server = try ScriptedServer(steps: [.wait(isIdle), .close])

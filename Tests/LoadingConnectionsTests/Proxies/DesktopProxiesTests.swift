@@ -10,7 +10,7 @@ import Testing
     private func query(_ url: String) throws -> ProxyQuery { ProxyQuery(try HTTPURL(url)) }
 
     // PROXY-8: its library reads the environment too, which is how a test can configure it
-    @Test("what libproxy says", .needs("libproxy", of: "libproxy1v5", ProxyResolver.knowsDesktop))
+    @Test("the results of libproxy", .needs("libproxy", of: "libproxy1v5", ProxyResolver.knowsDesktop))
     func libproxy() throws {
         setenv("http_proxy", "http://a.test:3128", 1)
         setenv("no_proxy", ".b.test", 1)
@@ -24,7 +24,7 @@ import Testing
     }
 
     // PROXY-8
-    @Test("loads ask, and share what was said") func asked() async throws {
+    @Test("loads query the settings, and share the result") func asked() async throws {
         let asked = EventRecorder<String>()
         let resolver = ProxyResolver(
             askScript: { _, _ in .nothing },

@@ -9,7 +9,7 @@ import Testing
     }
 
     // PROXY-1
-    @Test("what a script has said is believed for half a minute") func lifetime() throws {
+    @Test("a script's result is cached for half a minute") func lifetime() throws {
         var memory = ProxyResolutionCache()
         let question = try question("http://a.test/")
         memory.remember(.route(.direct), to: question, at: 5)
@@ -22,7 +22,7 @@ import Testing
     }
 
     // PROXY-1
-    @Test("a script that was silent again and again is not asked for half a minute") func silence() throws {
+    @Test("a script that timed out repeatedly is not run for half a minute") func silence() throws {
         var memory = ProxyResolutionCache()
         for name in ["x", "y", "a"] { memory.remember(.timedOut, to: try question("http://\(name).test/"), at: 5) }
         #expect(memory.answer(to: try question("http://b.test/"), at: 30_000_000_004) == .timedOut)
@@ -33,7 +33,7 @@ import Testing
     }
 
     // PROXY-1
-    @Test("one question that a script cannot answer does not silence it") func singleSilence() throws {
+    @Test("one query that a script cannot answer does not disable it") func singleSilence() throws {
         var memory = ProxyResolutionCache()
         memory.remember(.route(.direct), to: try question("http://c.test/"), at: 4)
         for number in 0..<10 {

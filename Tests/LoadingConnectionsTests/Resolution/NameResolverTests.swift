@@ -32,7 +32,7 @@ import Testing
     }
 
     // CONN-21
-    @Test("the system's resolver knows this machine") func theSystemsResolverKnowsThisMachine() async throws {
+    @Test("the system's resolver resolves this machine") func theSystemsResolverResolvesThisMachine() async throws {
         let system = NameResolver()
         ask(system, "localhost")
         #expect(try await recorded.waitFor(count: 1) == [Answer("localhost", ["127.0.0.1"])])
@@ -193,7 +193,7 @@ import Testing
     }
 
     // CONN-21
-    @Test("an answer never comes before the question returns") func anAnswerNeverComesBeforeTheQuestionReturns()
+    @Test("an answer never comes before the query returns") func anAnswerNeverComesBeforeTheQuestionReturns()
         async throws
     {
         let hosts = HostTable(["a": ["10.0.0.1"]])

@@ -187,7 +187,7 @@ struct SystemServiceResolutionTests {
     }
 
     // CONN-6
-    @Test("an alias is another question") func alias() async throws {
+    @Test("an alias is another query") func alias() async throws {
         let (answer, asked) = try await answer(about: HTTPSRecordQuery("a.example", port: 8443)) { question in
             let alias: [UInt8] = [0, 0, 1] + Array("b".utf8) + [7] + Array("example".utf8) + [0]
             return .records([question.name == "b.example" ? Self.data : alias], lifetime: 42)
@@ -217,7 +217,7 @@ struct SystemServiceResolutionTests {
     }
 
     // CONN-6
-    @Test("a server that says nothing is waited for a few seconds") func silence() async throws {
+    @Test("a server that sends nothing is awaited for a few seconds") func silence() async throws {
         let begin = ContinuousClock.now
         let (answer, asked) = try await answer(about: HTTPSRecordQuery("a.example", port: 443)) { _ in .silence }
         #expect(answer == .failure(NameFailure(code: -3)))

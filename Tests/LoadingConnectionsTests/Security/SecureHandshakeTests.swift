@@ -198,7 +198,7 @@ import Testing
         #expect(client.outcomes.count == 0)
     }
 
-    // TLS-5: what the server lets go of in mid-message is no handshake
+    // TLS-5: a handshake that the server aborts in mid-message fails
     @Test("a server that stops in the middle of its hello") func aServerThatStopsInTheMiddleOfItsHello() async throws {
         let server = try ScriptedServer { connection in
             _ = try connection.receive()

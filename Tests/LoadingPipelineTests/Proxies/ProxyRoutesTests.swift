@@ -8,7 +8,7 @@ import Testing
 /// Which route leads to a server, without a query.
 @Suite struct ProxyRoutesTests {
     // PROXY-8: a way is remembered for all that it depends on
-    @Test("what the settings say is the same each time, and another for another place") func remembered() throws {
+    @Test("the settings' result is the same each time, and differs for another destination") func remembered() throws {
         let system = ProxyEnvironment([
             "http_proxy": "http://one.example:1", "https_proxy": "http://two.example:2",
             "no_proxy": "excluded.example,a.example:81",

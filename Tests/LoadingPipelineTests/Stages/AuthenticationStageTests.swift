@@ -212,7 +212,7 @@ import Testing
         #expect(digest.octets == MessageDigest.hash(.sha256, Array(body)))
     }
 
-    @Test("a load that has said nothing ignores all but questions") func ignores() throws {
+    @Test("without a credential all responses but challenges are ignored") func ignores() throws {
         let bench = try Bench()
         #expect([200, 304, 401, 407, 403].filter(bench.stage.ignores) == [200, 304, 407, 403])
         _ = try bench.response(401, Self.basic)
@@ -333,7 +333,7 @@ import Testing
         #expect(steps == ["send again", "send again", "send again", "ask digest r after 1 not u"])
     }
 
-    @Test("a server that is never content is not asked for ever") func endless() throws {
+    @Test("a server that rejects each credential is not asked for ever") func endless() throws {
         let bench = try Bench()
         var steps: [String] = []
         for number in 0..<66 {
@@ -351,7 +351,7 @@ import Testing
     // MARK: What was accepted
 
     // AUTH-22, AUTH-26
-    @Test("what a server has accepted is said unasked, below the same directory") func remembered() throws {
+    @Test("an accepted credential is sent preemptively below the same directory") func remembered() throws {
         let memory = AuthenticationMemory()
         let bench = try Bench(.server, Self.request("http://a.example/dir/x"), memory: memory)
         _ = try bench.response(401, Self.basic)
@@ -389,7 +389,7 @@ import Testing
     }
 
     // AUTH-27
-    @Test("what the caller says himself is not replaced, until the server asks") func saidByCaller() throws {
+    @Test("the caller's own field is not replaced until the server sends a challenge") func saidByCaller() throws {
         let memory = try Self.memoryOfCredential()
         let bench = try Bench(.server, Self.request("http://a.example/x", [("Authorization", "mine")]), memory: memory)
         #expect(bench.says() == nil)
@@ -659,7 +659,7 @@ import Testing
     }
 
     // AUTH-19: the body of a challenge was too long, and the client does not have to answer once more
-    @Test("a conversation whose connection is given up begins anew, once") func begunAnew() throws {
+    @Test("a conversation whose connection is closed is restarted, once") func begunAnew() throws {
         let bench = try Bench()
         #expect(try bench.response(401, "NTLM") == "ask ntlm -")
         #expect(bench.answer("u") == "begin")

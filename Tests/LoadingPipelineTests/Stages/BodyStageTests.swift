@@ -196,7 +196,7 @@ import Testing
     }
 
     // T-51, RES-18: the connection was lost before the delegate had answered the first question
-    @Test("a late answer to an earlier question for a stream is not sent from another place") func late() {
+    @Test("a late answer to an earlier request for a stream is not sent from another offset") func late() {
         let bench = Bench()
         bench.prepare(.stream(nil, length: 10), as: "first: ")
         bench.prepare(.stream(nil, length: 10), Part(offset: 5), as: "second: ")

@@ -30,7 +30,7 @@ import Testing
     }
 
     // CACHE-31: the piece that is too much is not held, and nothing after it
-    @Test("what goes beyond it is let go of") func beyond() throws {
+    @Test("excess octets are released") func beyond() throws {
         var stage = try stage(limit: 10)
         #expect(["hello", "world!"].map { stage.gather(Data($0.utf8)) } == [true, false])
         let hadOlder = stage.stopGathering()
@@ -53,7 +53,7 @@ import Testing
         var stage = try stage(limit: 10)
         let entry = stage.takeGathered(whole: Data(count: count))
         #expect(entry?.body.count == (count == 10 ? 10 : nil))
-        // What is too large is let go of by whoever has it.
+        // A response that is too large is released by its holder.
         #expect(stage.isGathering == (count == 11))
     }
 

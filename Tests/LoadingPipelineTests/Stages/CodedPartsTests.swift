@@ -12,7 +12,7 @@ import Testing
 /// Parts of a coded body, and the memory in which they are handed out.
 @Suite struct CodedPartsTests {
     // T-65, MISC-23: memory that was handed out must not be read any more
-    @Test("parts that are unfolded together, of which the first is let go of at once") func parts() async throws {
+    @Test("parts that are unfolded together, of which the first is released at once") func parts() async throws {
         let texts = (0..<3).map { String(repeating: "\($0)", count: 20_000) }
         let body = texts.map { "--cut\r\n\r\n\($0)\r\n" }.joined() + "--cut--\r\n"
         let server = try ScriptedServer.answering(

@@ -139,7 +139,7 @@ import Testing
     }
 
     //
-    @Test("the redirect that is one too many fails, and says where it came from") func tooMany() throws {
+    @Test("the redirect that is one too many fails, with its URL") func tooMany() throws {
         var request = try request("GET", body: .none)
         var stage = RedirectStage()
         for number in 1...20 {

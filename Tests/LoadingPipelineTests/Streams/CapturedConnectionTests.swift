@@ -6,7 +6,7 @@ import LoadingTransport
 import TestSupport
 import Testing
 
-/// What becomes of a connection with TLS that a program has captured and let go of.
+/// What becomes of a connection with TLS that a program has captured and released.
 @Suite struct CapturedConnectionTests {
     /// Captures a connection with TLS.
     private struct Capture: Sendable {
@@ -36,7 +36,7 @@ import Testing
         return try ScriptedServer(options, tls: TLSServerOptions(identity), script: script)
     }
 
-    /// Writes the content and lets go of the connection.
+    /// Writes the content and releases the connection.
     private func leaveContent(
         to server: ScriptedServer, on loop: EventLoop, sendBufferSize: Int32? = 4_096, leavesBytesUnread: Bool = false
     ) async throws -> Capture {

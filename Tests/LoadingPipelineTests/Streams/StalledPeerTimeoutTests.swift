@@ -11,7 +11,7 @@ import Testing
     }
 
     // STREAM-7
-    @Test("each byte that is taken gives it the limit anew") func eachByteGivesItTheLimitAnew() {
+    @Test("each byte that is taken restarts the timeout") func eachByteRestartsTheTimeout() {
         var timeout = StalledPeerTimeout(60, acknowledged: 5, at: 1_000)
         #expect(timeout.nextCheck(acknowledged: 6, at: 1_060) == 1_120)
         #expect(timeout.nextCheck(acknowledged: 7, at: 1_120) == 1_180)

@@ -72,7 +72,7 @@ import Testing
                 .stored(record("a.example", 100), evicted: []), .stored(record("b.example", 200), evicted: []),
                 .refused(.address), .refused(.badName), .nothing,
             ])
-        // Whoever has brought them knows of them.
+        // The caller that added them is not notified.
         #expect(changes.events == [.put(record("b.example", 5))])
         #expect(Set(store.records.map(\.host)) == ["a.example", "b.example"])
         #expect(store.covers("a.example"))

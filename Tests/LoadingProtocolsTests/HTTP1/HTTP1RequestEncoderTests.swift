@@ -66,7 +66,7 @@ struct HTTP1RequestEncoderTests {
     }
 
     // MISC-5
-    @Test("the body decides the framing, whatever the fields say")
+    @Test("the body decides the framing, independently of the fields")
     func framing() throws {
         let fields = [("Host", "h"), ("Content-Length", "99"), ("transfer-encoding", "gzip"), ("A", "b")]
         func lines(_ method: String, _ body: HTTP1RequestBody) throws -> String {

@@ -149,7 +149,7 @@ struct HTTP1ResponseParserTests {
         #expect(!hasEvent)
     }
 
-    @Test("after an error nothing else is said")
+    @Test("after an error there are no more events")
     func errorStays() {
         var parser = HTTP1ResponseParser()
         parser.begin(.other)

@@ -4,7 +4,7 @@ import Testing
 
 @Suite("HTTP/2 bodies of requests")
 struct HTTP2BodyTests {
-    @Test("a body is asked for as its stream may send, and its end is said with its last bytes")
+    @Test("a body is read when its stream may send, and its last bytes have END_STREAM")
     func body() {
         let client = HTTP2Client.withRequests(0)
         client.writesSending = true
@@ -95,7 +95,7 @@ struct HTTP2BodyTests {
         #expect(client.takeLines() == ["1 closed"])
     }
 
-    @Test("a server that has answered and wants no more of the body says so without harm")
+    @Test("a server that has answered may reset the rest of the body with NO_ERROR")
     func answeredAndReset() {
         let client = HTTP2Client.withRequests(0)
         client.submit("POST", body: [.bytes(1, isLast: false)])

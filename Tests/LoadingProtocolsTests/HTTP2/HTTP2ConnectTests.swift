@@ -22,7 +22,7 @@ struct HTTP2ConnectTests {
     }
 
     // WS-2: RFC 9110 §9.3.6 has a client ignore the length
-    @Test("the response that opens a tunnel has no length, whatever it says")
+    @Test("the response that opens a tunnel has no length, despite its fields")
     func length() {
         let client = HTTP2Client.withRequests(0)
         let stream = client.submit("CONNECT", body: [.later])

@@ -153,10 +153,10 @@ struct HTTP2ResponseTests {
     }
 
     // CONN-27
-    @Test("a head alone, of a response that has said that there is a body")
+    @Test("a head with END_STREAM, of a response that announces a body")
     func shortByAll() {
-        let heard = lines(F.head(1, 200, [("content-length", "3")], ends: true))
-        #expect(heard == ["1 head 200 (40) | content-length=3", "1 closed truncated"])
+        let received = lines(F.head(1, 200, [("content-length", "3")], ends: true))
+        #expect(received == ["1 head 200 (40) | content-length=3", "1 closed truncated"])
         #expect(HTTPStreamFailure.truncated.progress == .answered)
     }
 

@@ -139,7 +139,7 @@ struct HTTP2StreamTests {
     }
 
     // CONN-4, CONN-10
-    @Test("a reset says how far the request had come")
+    @Test("a reset reports the progress of the request")
     func resets() {
         #expect(closed(F.reset(1, 2)) == ["1 closed \(HTTPStreamFailure.reset(code: 2, after: .sent))"])
         #expect(
@@ -155,7 +155,7 @@ struct HTTP2StreamTests {
     }
 
     // CONN-10
-    @Test("a lost connection says how far each request had come")
+    @Test("a lost connection reports the progress of each request")
     func lost() {
         let client = HTTP2Client.withRequests(2)
         client.receive(F.head(1, 200))
@@ -267,7 +267,7 @@ struct HTTP2StreamTests {
         #expect(client.takeFrameLines() == ["PING answer"])
     }
 
-    @Test("a session that goes away runs to its end")
+    @Test("a session after GOAWAY runs to its end")
     func leaving() {
         let client = HTTP2Client.withRequests(1)
         client.session.goAway()

@@ -8,7 +8,7 @@ private typealias F = HTTP3Frames
 @Suite("CONNECT over HTTP/3", .needsHTTP3)
 struct HTTP3ConnectTests {
     // WS-2: RFC 9220 §3
-    @Test("what a server's settings say of extended CONNECT", arguments: [1, 2, 1_000])
+    @Test("a server's settings for extended CONNECT", arguments: [1, 2, 1_000])
     func settings(cut: Int) {
         let all: [([(UInt64, UInt64)], Bool)] = [
             ([(8, 1)], true), ([(8, 0)], false), ([], false), ([(0x33, 1), (8, 1), (0x21_0000, 1 << 40)], true),
@@ -31,7 +31,7 @@ struct HTTP3ConnectTests {
     }
 
     // WS-2: RFC 9110 §9.3.6 has a client ignore the length
-    @Test("the response that opens a tunnel has no length, whatever it says")
+    @Test("the response that opens a tunnel has no length, despite its fields")
     func length() {
         let client = HTTP3Client.withRequests(0)
         let stream = client.submit("CONNECT", body: [.later])

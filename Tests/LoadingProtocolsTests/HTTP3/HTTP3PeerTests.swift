@@ -159,7 +159,7 @@ struct HTTP3PeerTests {
         #expect(client.session.openStreamCount == 1)
     }
 
-    @Test("a server that goes away refuses what it has not looked at")
+    @Test("a GOAWAY refuses requests that were not processed")
     func goingAway() {
         let client = HTTP3Client.withRequests(3)
         client.receive(F.goAway(4), on: 3)
@@ -176,8 +176,8 @@ struct HTTP3PeerTests {
     }
 
     // CONN-4: a server that contradicts itself has processed what it has answered
-    @Test("a server that goes away from a request that it has begun to answer")
-    func goingAwayFromAnswered() {
+    @Test("a GOAWAY that excludes an answered request resets it")
+    func goAwayExcludesAnsweredRequest() {
         let client = HTTP3Client.withRequests(2)
         client.receive(F.head(103), on: 4)
         _ = client.takeLines()

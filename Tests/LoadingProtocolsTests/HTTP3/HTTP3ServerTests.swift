@@ -392,7 +392,7 @@ struct HTTP3ServerTests {
         }
     }
 
-    @Test("a session that goes away takes no more requests, and is finished with its last")
+    @Test("a session after GOAWAY takes no more requests, and is finished with its last")
     func goAway() throws {
         let server = try server(["large": Self.large])
         defer { server.stop() }

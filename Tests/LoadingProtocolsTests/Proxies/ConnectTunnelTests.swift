@@ -133,7 +133,7 @@ import Testing
     }
 
     // AUTH-28
-    @Test("the first version keeps its connection only if it says so") func firstVersion() throws {
+    @Test("HTTP/1.0 keeps its connection only with keep-alive") func firstVersion() throws {
         let head = "HTTP/1.0 407 P\r\nContent-Length: 1\r\n"
         #expect(try outcome(head + "\r\na").lines == ["challenged: nothing", "ended"])
         #expect(

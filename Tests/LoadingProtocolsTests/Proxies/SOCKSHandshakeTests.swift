@@ -175,7 +175,7 @@ import Testing
     // MARK: Limits and ends
 
     // PROXY-5
-    @Test("what the protocol has no room for is not said") func withoutEncoding() throws {
+    @Test("what the protocol cannot encode is not sent") func withoutEncoding() throws {
         let long = String(repeating: "a", count: 256)
         let fits = String(repeating: "a", count: 255)
         let cases: [(String, ProxyDestination, SOCKSFailure?)] = [

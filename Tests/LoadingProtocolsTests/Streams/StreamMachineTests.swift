@@ -255,7 +255,7 @@ import Testing
     }
 
     // STREAM-3, STREAM-8
-    @Test("a peer that takes no more may still have said something") func writingBroke() {
+    @Test("a peer that reads no more may have sent data") func writingBroke() {
         var machine = open()
         #expect(machine.write(1, count: 1, timeout: nil, at: 0) == [])
         #expect(machine.writingBroke(lost, at: 0) == [.reportWriteClosed, .failWrite(1, lost)])

@@ -223,8 +223,8 @@ import Testing
             #expect(
                 CertificateRules.refusals(of: Chain(chain, anchor: .added)) == (isRefused ? [.outsideConstraints] : []))
         }
-        let strange = Self.issuer { $0.encoding?.constraints.isUnsupported = true }
-        #expect(refusal([Self.leaf(), strange, Self.root()]) == .unsupportedConstraints)
+        let unsupported = Self.issuer { $0.encoding?.constraints.isUnsupported = true }
+        #expect(refusal([Self.leaf(), unsupported, Self.root()]) == .unsupportedConstraints)
     }
 
     // RFC 5280 §4.2.1.9

@@ -97,7 +97,7 @@ import Testing
         #expect(try otherProgram.load() == [])
     }
 
-    @Test("a change by another process is noticed") func news() throws {
+    @Test("a change by another process is noticed") func changeByAnotherProcess() throws {
         let session = try KeyringSession()
         let folder = try TemporaryDirectory()
         let user = try KeyringUserProcess(in: folder.path, environment: session.environment)
@@ -118,7 +118,7 @@ import Testing
     private func waitForChange(_ user: KeyringUserProcess) throws {
         let end = ContinuousClock.now + .testDeadline
         while try !user.hasExternalChanges() {
-            if ContinuousClock.now > end { throw DeadlineExceeded(awaited: "news", deadline: .testDeadline) }
+            if ContinuousClock.now > end { throw DeadlineExceeded(awaited: "a change", deadline: .testDeadline) }
             usleep(1000)
         }
     }

@@ -47,7 +47,7 @@ final class KeyringUserProcess {
     func store(_ credential: PersistentCredential) throws -> Bool { try ask("store", credential) == ["true"] }
     func remove(_ credential: PersistentCredential) throws -> Bool { try ask("remove", credential) == ["true"] }
     func clear() throws -> Bool { try ask("clear") == ["true"] }
-    func hasExternalChanges() throws -> Bool { try ask("news") == ["true"] }
+    func hasExternalChanges() throws -> Bool { try ask("changes") == ["true"] }
 
     /// The store's messages since the last call.
     func messages() throws -> [String] { try ask("messages") }

@@ -33,7 +33,7 @@ import Testing
     }
 
     // BG-2
-    @Test("a copy has all bytes, also of a file whose size is said to be 0") func copied() throws {
+    @Test("a copy has all bytes, also of a file whose reported size is 0") func copied() throws {
         let content = Data((0..<300_000).map { UInt8(truncatingIfNeeded: $0 / 7) })
         let file = try folder.write(content, to: "file")
         try PrivateCopy.make(PrivateCopy.Original(path: file.path), at: folder.path + "/copy")
@@ -62,7 +62,7 @@ import Testing
     }
 
     // BG-2: the program's thread waits for it
-    @Test("what is copied at once is short, whatever its size is said to be") func atOnce() throws {
+    @Test("what is copied at once is short, whatever its reported size") func atOnce() throws {
         let original = try PrivateCopy.Original(path: "/proc/version")
         let path = folder.path + "/version"
         #expect(!PrivateCopy.makeAtOnce(original, at: path, most: 13))

@@ -342,7 +342,8 @@ struct ServiceDiscoveryTests {
     }
 
     // STREAM-10
-    @Test("without the daemon a search waits, and what is new says what is missing") func daemonStaysAway() throws {
+    @Test("without the daemon a search waits, and new operations report what is missing") func daemonStaysAway() throws
+    {
         let isAway = Watched(false)
         let bus = try ScriptedBus { call in
             switch call.member {

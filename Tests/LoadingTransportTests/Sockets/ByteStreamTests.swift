@@ -60,7 +60,7 @@ import Testing
 
     /// The results of a read, the first write that fails, and two reads after it.
     private static func outcome(of leave: Leave, _ stream: ByteStream, _ peer: Int32) -> [String] {
-        var heard = [Self.read(stream)]
+        var results = [Self.read(stream)]
         _ = "last words".withCString { send(peer, $0, strlen($0), Int32(MSG_NOSIGNAL)) }
         if leave == .reset {
             var linger = linger(l_onoff: 1, l_linger: 0)
@@ -68,13 +68,13 @@ import Testing
         }
         close(peer)
         // The kernel answers it with a reset.
-        if leave == .close, case .failed = write(to: stream) { heard.append("failed at once") }
+        if leave == .close, case .failed = write(to: stream) { results.append("failed at once") }
         var polled = pollfd(fd: stream.descriptor, events: 0, revents: 0)
         guard poll(&polled, 1, 5_000) == 1, polled.revents & Int16(POLLHUP) != 0 else { return ["no reset"] }
-        if case .failed = write(to: stream) { heard.append("failed") }
-        heard.append(Self.read(stream))
-        heard.append(Self.read(stream))
-        return heard
+        if case .failed = write(to: stream) { results.append("failed") }
+        results.append(Self.read(stream))
+        results.append(Self.read(stream))
+        return results
     }
 
     private static func read(_ stream: ByteStream) -> String {
@@ -93,8 +93,8 @@ import Testing
         let pair = try await Pair()
         let peer = pair.peer
         // In one job, so that the loop processes no events in between.
-        let heard = await pair.onLoop { stream in stream.map { Self.outcome(of: leave, $0, peer) } }
-        #expect(heard == ["nothing", "failed", "last words", "the end"])
+        let results = await pair.onLoop { stream in stream.map { Self.outcome(of: leave, $0, peer) } }
+        #expect(results == ["nothing", "failed", "last words", "the end"])
         await pair.end()
     }
 }

@@ -295,7 +295,7 @@ struct AvahiTests {
     }
 
     // STREAM-10
-    @Test("without a daemon the failure says so; when it ends, a search goes on with the next one")
+    @Test("the failure names a missing daemon; when a daemon ends, a search goes on with the next one")
     func restart() throws {
         let network = try AvahiNetwork(startsDaemon: false)
         let discovery = ServiceDiscovery(busAddress: network.busAddress)

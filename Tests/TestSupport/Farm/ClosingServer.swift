@@ -60,17 +60,17 @@ package final class ClosingServer: Sendable {
                     self.http = H3Connection(self._quic)
                 if self.http is None:
                     return
-                for heard in self.http.handle_event(event):
-                    if isinstance(heard, HeadersReceived):
-                        print(dict(heard.headers)[b":method"].decode(), flush=True)
+                for received in self.http.handle_event(event):
+                    if isinstance(received, HeadersReceived):
+                        print(dict(received.headers)[b":method"].decode(), flush=True)
                         if moment == "goAway":
                             frame = encode_frame(FrameType.GOAWAY, encode_uint_var(0))
                             self._quic.send_stream_data(self.http._local_control_stream_id, frame)
                             self.transmit()
                             asyncio.get_running_loop().call_later(0.05, self.end, 0x100)
                         elif moment == "never":
-                            self.http.send_headers(heard.stream_id, [(b":status", b"200")])
-                            self.http.send_data(heard.stream_id, b"h3", True)
+                            self.http.send_headers(received.stream_id, [(b":status", b"200")])
+                            self.http.send_data(received.stream_id, b"h3", True)
                             self.transmit()
                         elif moment == "alert":
                             asyncio.get_running_loop().call_later(0.05, self.alert)

@@ -42,16 +42,16 @@ package final class DecliningServer: Sendable {
                     self.http = H3Connection(self._quic)
                 if self.http is None:
                     return
-                for heard in self.http.handle_event(event):
-                    if isinstance(heard, HeadersReceived):
-                        fields = dict(heard.headers)
+                for received in self.http.handle_event(event):
+                    if isinstance(received, HeadersReceived):
+                        fields = dict(received.headers)
                         host = fields[b":authority"].decode().split(":")[0]
-                        self.hosts[heard.stream_id] = host
+                        self.hosts[received.stream_id] = host
                         print(fields[b":method"].decode(), host, flush=True)
-                    if isinstance(heard, (DataReceived, HeadersReceived)) and heard.stream_ended:
-                        status = b"421" if self.hosts[heard.stream_id] in declined else b"200"
-                        self.http.send_headers(heard.stream_id, [(b":status", status)])
-                        self.http.send_data(heard.stream_id, b"h3", True)
+                    if isinstance(received, (DataReceived, HeadersReceived)) and received.stream_ended:
+                        status = b"421" if self.hosts[received.stream_id] in declined else b"200"
+                        self.http.send_headers(received.stream_id, [(b":status", status)])
+                        self.http.send_data(received.stream_id, b"h3", True)
                         self.transmit()
 
         \(AioquicScript.serving())

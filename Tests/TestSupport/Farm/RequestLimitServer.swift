@@ -39,9 +39,9 @@ package final class RequestLimitServer: Sendable {
                     self.end = 4 * int(limits.pop(0) if len(limits) > 1 else limits[0])
                 if self.http is None:
                     return
-                for heard in self.http.handle_event(event):
-                    if isinstance(heard, HeadersReceived):
-                        self.answer(heard.stream_id, dict(heard.headers).get(b":path") == b"/held")
+                for received in self.http.handle_event(event):
+                    if isinstance(received, HeadersReceived):
+                        self.answer(received.stream_id, dict(received.headers).get(b":path") == b"/held")
 
             def answer(self, stream, is_held):
                 if self.end and stream >= self.end:

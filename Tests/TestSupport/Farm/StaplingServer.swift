@@ -58,10 +58,10 @@ package final class StaplingServer: Sendable {
                     print("closed", flush=True)
                 if self.http is None:
                     return
-                for heard in self.http.handle_event(event):
-                    if isinstance(heard, HeadersReceived):
-                        self.http.send_headers(heard.stream_id, [(b":status", b"200")])
-                        self.http.send_data(heard.stream_id, b"h3", True)
+                for received in self.http.handle_event(event):
+                    if isinstance(received, HeadersReceived):
+                        self.http.send_headers(received.stream_id, [(b":status", b"200")])
+                        self.http.send_data(received.stream_id, b"h3", True)
                         self.transmit()
 
         async def main():

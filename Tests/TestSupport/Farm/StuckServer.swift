@@ -38,9 +38,9 @@ package final class StuckServer: Sendable {
                     self.http = H3Connection(self._quic)
                 if self.http is None:
                     return
-                for heard in self.http.handle_event(event):
-                    if isinstance(heard, DataReceived):
-                        print(len(heard.data), flush=True)
+                for received in self.http.handle_event(event):
+                    if isinstance(received, DataReceived):
+                        print(len(received.data), flush=True)
 
         \(AioquicScript.serving(at: "0.0.0.0", options: "idle_timeout=20, max_stream_data=int(count)"))
         """

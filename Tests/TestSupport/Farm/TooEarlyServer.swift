@@ -32,14 +32,14 @@ package final class TooEarlyServer: Sendable {
                     self.is_complete = True
                 if self.http is None:
                     return
-                for heard in self.http.handle_event(event):
-                    if isinstance(heard, HeadersReceived):
-                        path = dict(heard.headers)[b":path"].decode()
+                for received in self.http.handle_event(event):
+                    if isinstance(received, HeadersReceived):
+                        path = dict(received.headers)[b":path"].decode()
                         is_late = self.is_complete and not path.endswith("never")
                         print("late" if self.is_complete else "early", path, flush=True)
                         status = b"200" if is_late else b"425"
-                        self.http.send_headers(heard.stream_id, [(b":status", status)])
-                        self.http.send_data(heard.stream_id, status, True)
+                        self.http.send_headers(received.stream_id, [(b":status", status)])
+                        self.http.send_data(received.stream_id, status, True)
                         self.transmit()
 
         async def main():

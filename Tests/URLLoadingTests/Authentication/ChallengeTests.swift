@@ -29,7 +29,8 @@ import URLLoading
     }
 
     // S-52, T-35, AUTH-4, AUTH-8, AUTH-12, AUTH-17, T-13, MET-15
-    @Test("answered, the question leaves no trace") func answeredTheQuestionLeavesNoTrace() async throws {
+    @Test("an answered challenge is not delivered as a response") func anAnsweredChallengeIsNotAResponse() async throws
+    {
         let server = try server()
         defer { server.stop() }
         let delegate = RecordingDelegate()
@@ -352,7 +353,7 @@ import URLLoading
     }
 
     // T-36: a question of any size is delivered whole when it is the result
-    @Test("a long question is whole", arguments: [100, 70_000, 3_000_000])
+    @Test("a long challenge is complete", arguments: [100, 70_000, 3_000_000])
     func aLongQuestionIsWhole(size: Int) async throws {
         let bytes = [UInt8].pattern(count: size)
         let server = try ScriptedServer.answering(
@@ -389,7 +390,7 @@ import URLLoading
     }
 
     // and what is much is not
-    @Test("a question without end is left") func aQuestionWithoutEndIsLeft() async throws {
+    @Test("a challenge with an endless body is cancelled") func aChallengeWithAnEndlessBody() async throws {
         let basicAuth = basicAuth
         let server = try ScriptedServer.answering { request in
             if basicAuth.answer(request).status == 200 { return .text("in") }

@@ -134,7 +134,7 @@ import URLLoading
     }
 
     // AUTH-32
-    @Test("without a storage the question is the result at once") func withoutAStorageTheQuestionIsTheResultAtOnce()
+    @Test("without a storage the challenge is the result at once") func withoutAStorageTheChallengeIsTheResultAtOnce()
         async throws
     {
         let server = try server()

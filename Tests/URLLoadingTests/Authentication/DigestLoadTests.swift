@@ -75,7 +75,7 @@ import URLLoading
     }
 
     // AUTH-18: stale is no refusal
-    @Test("a stale nonce is renewed without a question") func aStaleNonceIsRenewedWithoutAQuestion() async throws {
+    @Test("a stale nonce is renewed without a challenge") func aStaleNonceIsRenewedWithoutAChallenge() async throws {
         let digestAuth = DigestAuthResponder(DigestAuthResponder.Rules(uses: 2))
         let server = try ScriptedServer.answering { digestAuth.answer($0) }
         defer { server.stop() }

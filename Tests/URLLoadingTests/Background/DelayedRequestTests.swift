@@ -244,7 +244,7 @@ import URLLoading
         #expect(server.requests.isEmpty)
     }
 
-    // T-18: other sessions do not heed the date
+    // T-18: other sessions ignore the date
     @Test("only background sessions wait") func onlyBackgroundSessionsWait() async throws {
         let server = try ScriptedServer.answering(.text("at once"))
         defer { server.stop() }

@@ -35,62 +35,63 @@ import URLLoading
     }
 
     private final class SlowCookies: HTTPCookieStorage, @unchecked Sendable {
-        let queue: QueryQueue
-        init(_ queue: QueryQueue) { self.queue = queue }
+        let queries: QueryQueue
+        init(_ queries: QueryQueue) { self.queries = queries }
         override func getCookiesFor(
             _ task: URLSessionTask, completionHandler: @escaping @Sendable ([HTTPCookie]?) -> Void
         ) {
-            queue.take { super.getCookiesFor(task, completionHandler: completionHandler) }
+            queries.take { super.getCookiesFor(task, completionHandler: completionHandler) }
         }
     }
 
     private final class SlowCache: URLCache, @unchecked Sendable {
-        let queue: QueryQueue
-        init(_ queue: QueryQueue) {
-            self.queue = queue
+        let queries: QueryQueue
+        init(_ queries: QueryQueue) {
+            self.queries = queries
             super.init(memoryCapacity: 1 << 20, diskCapacity: 0, directory: nil)
         }
         override func getCachedResponse(
             for dataTask: URLSessionDataTask, completionHandler: @escaping @Sendable (CachedURLResponse?) -> Void
         ) {
-            queue.take { super.getCachedResponse(for: dataTask, completionHandler: completionHandler) }
+            queries.take { super.getCachedResponse(for: dataTask, completionHandler: completionHandler) }
         }
     }
 
-    private func session(_ delegate: RecordingDelegate, _ store: Store, _ queue: QueryQueue) -> URLSession {
+    private func session(_ delegate: RecordingDelegate, _ store: Store, _ queries: QueryQueue) -> URLSession {
         URLSession(delegate) {
             switch store {
-            case .cookies: $0.httpCookieStorage = SlowCookies(queue)
-            case .cache: $0.urlCache = SlowCache(queue)
+            case .cookies: $0.httpCookieStorage = SlowCookies(queries)
+            case .cache: $0.urlCache = SlowCache(queries)
             }
         }
     }
 
     /// A task whose store has not answered.
-    private func task(of session: URLSession, at url: URL, until queue: QueryQueue) async throws -> URLSessionDataTask {
+    private func task(of session: URLSession, at url: URL, until queries: QueryQueue) async throws -> URLSessionDataTask
+    {
         let task = session.dataTask(with: url)
         task.resume()
-        try await queue.waitForQuery()
+        try await queries.waitForQuery()
         return task
     }
 
     // T-2, COOK-17, CACHE-26: the answer is remembered, and nothing goes out before the task goes on
     @Test("suspended meanwhile", arguments: Store.allCases, [false, true])
     func suspendedMeanwhile(store: Store, answersInTime: Bool) async throws {
-        let (server, delegate, queue) = (
+        let (server, delegate, queries) = (
             try ScriptedServer.answering { .text($0.path) }, RecordingDelegate(), QueryQueue()
         )
         defer { server.stop() }
-        let session = session(delegate, store, queue)
-        let task = try await task(of: session, at: server.url("/first"), until: queue)
+        let session = session(delegate, store, queries)
+        let task = try await task(of: session, at: server.url("/first"), until: queries)
         task.suspend()
-        if answersInTime { queue.answer() }
+        if answersInTime { queries.answer() }
         // Through the same loop, behind the answer.
         session.dataTask(with: server.url("/second")).resume()
         _ = try await delegate.calls(untilCompletions: 1)
         #expect(server.requests.map(\.path) == ["/second"])
         task.resume()
-        if !answersInTime { queue.answer() }
+        if !answersInTime { queries.answer() }
         session.finishTasksAndInvalidate()
         let calls = try await delegate.callsUntilInvalid()
         #expect(
@@ -104,17 +105,17 @@ import URLLoading
     // T-5, COOK-17, CACHE-26: one end, and the answer is ignored
     @Test("cancelled meanwhile", arguments: Store.allCases, [false, true])
     func cancelledMeanwhile(store: Store, isSuspended: Bool) async throws {
-        let (server, delegate, queue) = (
+        let (server, delegate, queries) = (
             try ScriptedServer.answering { .text($0.path) }, RecordingDelegate(), QueryQueue()
         )
         defer { server.stop() }
-        let session = session(delegate, store, queue)
-        let task = try await task(of: session, at: server.url("/first"), until: queue)
+        let session = session(delegate, store, queries)
+        let task = try await task(of: session, at: server.url("/first"), until: queries)
         if isSuspended { task.suspend() }
         task.cancel()
         #expect(
             try await delegate.calls(untilCompletions: 1) == [.created(1), .metrics(1), .completed(1, .cancelled)])
-        queue.answer()
+        queries.answer()
         session.dataTask(with: server.url("/second")).resume()
         session.finishTasksAndInvalidate()
         let calls = try await delegate.callsUntilInvalid()

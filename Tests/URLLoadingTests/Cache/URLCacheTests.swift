@@ -119,7 +119,7 @@ import Testing
 
     enum Leaving: CaseIterable, Sendable { case replaced, removed, allRemoved, removedSince, tooLarge }
 
-    // CACHE-25: what is let go of may be the program's, and call
+    // CACHE-25: what is released may be the program's, and call
     @Test("the deinit of an evicted response may call the cache", arguments: Leaving.allCases)
     func endsMayCall(_ leaving: Leaving) throws {
         let cache = URLCache(memoryCapacity: 1 << 20, diskCapacity: 0)

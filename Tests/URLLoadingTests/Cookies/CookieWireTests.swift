@@ -174,7 +174,7 @@ import Testing
     }
 
     // COOK-24
-    @Test("jars of their own")
+    @Test("separate cookie jars")
     func partitions() async throws {
         let inside = { (url: URL) in URLRequest(url: url).with { $0.cookiePartitionIdentifier = "p" } }
         #expect(

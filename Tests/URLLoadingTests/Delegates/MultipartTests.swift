@@ -64,7 +64,7 @@ import URLLoading
     }
 
     // MISC-23: the answer is needed each time, and nothing is delivered before
-    @Test("each part is asked about") func eachPartIsAskedAbout() async throws {
+    @Test("the delegate decides about each part") func eachPartIsDecided() async throws {
         let server = try server(twoParts)
         defer { server.stop() }
         let delegate = RecordingDelegate()

@@ -552,7 +552,7 @@ import URLLoading
     }
 
     // CONN-23: the body waits for the server's word, and does not go without it
-    @Test("a body that the server is asked about", arguments: [true, false]) func expect(isWanted: Bool) async throws {
+    @Test("a body with Expect: 100-continue", arguments: [true, false]) func expect(isWanted: Bool) async throws {
         let hasCome = Watched(false)
         let isReset = Signal("the end of the request")
         let server = try server { http2, _ in

@@ -419,20 +419,20 @@ import URLLoading
     // MARK: Life
 
     private final class Mortal: ScriptedProtocol, @unchecked Sendable {
-        static let lives = EventRecorder<String>()
+        static let lifecycle = EventRecorder<String>()
         override init(request: URLRequest, cachedResponse: CachedURLResponse?, client: (any URLProtocolClient)?) {
             super.init(request: request, cachedResponse: cachedResponse, client: client)
-            Self.lives.record("init")
+            Self.lifecycle.record("init")
         }
-        override func stopLoading() { Self.lives.record("stop") }
-        deinit { Self.lives.record("deinit") }
+        override func stopLoading() { Self.lifecycle.record("stop") }
+        deinit { Self.lifecycle.record("deinit") }
     }
 
     // MISC-18: an initializer of the subclass's is used, and nothing is kept after the end
-    @Test("a protocol is let go of") func aProtocolIsLetGoOf() async throws {
+    @Test("a protocol is released") func aProtocolIsReleased() async throws {
         let script = ScriptedProtocol.script { $0.answer("x") }
         _ = try await text(script, URLSession { $0.protocolClasses = [Mortal.self] })
-        #expect(try await Mortal.lives.waitFor(count: 3) == ["init", "stop", "deinit"])
+        #expect(try await Mortal.lifecycle.waitFor(count: 3) == ["init", "stop", "deinit"])
     }
 
     // MISC-19, CACHE-27

@@ -142,7 +142,7 @@ import URLLoading
     }
 
     // AUTH-7, AUTH-11, AUTH-13, AUTH-32: without a delegate what the storage has is used
-    @Test("the storage knows", arguments: [false, true], [false, true])
+    @Test("the storage has the credential", arguments: [false, true], [false, true])
     func storage(isTunnel: Bool, isPlain: Bool) async throws {
         let server = try secureServer()
         defer { server.stop() }

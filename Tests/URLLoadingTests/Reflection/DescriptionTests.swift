@@ -14,7 +14,7 @@ import URLLoading
     }
 
     // Passwords, cookies and other secrets have no place in a log.
-    @Test("responses say where they are from, and what they are") func responses() throws {
+    @Test("descriptions of responses have the URL and the type") func responses() throws {
         let url = try #require(URL(string: "http://user:hunter2@example.org/a"))
         let plain = URLResponse(url: url, mimeType: nil, expectedContentLength: 3, textEncodingName: nil)
         #expect(plain.description.hasPrefix("<URLResponse: 0x"))

@@ -104,7 +104,7 @@ import Testing
     }
 
     // TLS-12
-    @Test("a program that says so writes none") func off() throws {
+    @Test("a program that disables the log writes none") func off() throws {
         let server = try ScriptedServer.answering(.text("x"), tls: TrustedAuthority.server())
         defer { server.stop() }
         #expect(try run("without-keys", server.url().absoluteString) == ["200 x"])

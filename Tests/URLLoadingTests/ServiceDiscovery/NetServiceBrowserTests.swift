@@ -90,7 +90,7 @@ struct NetServiceBrowserTests {
     }
 
     // STREAM-10
-    @Test("a search that fails says so, and another may begin") func failures() throws {
+    @Test("a search that fails reports it, and another may begin") func failures() throws {
         let recorder = NetServiceRecorder()
         let browser = NetServiceBrowser(discovery: ServiceDiscovery(busAddress: "unix:path=/absent/bus"))
         browser.delegate = recorder

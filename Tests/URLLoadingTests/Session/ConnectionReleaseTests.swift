@@ -80,7 +80,7 @@ import URLLoading
         try await server.waitForRequests(1, on: 2)
         for _ in 0..<4 { session.dataTask(with: server.url("/more")).resume() }
         try await server.waitForRequests(1, on: 3)
-        // Whoever waits is known to wait once a call that was made later has come.
+        // A waiter is known to wait once a call that was made later has come.
         await session.flush()
         #expect(server.connectionCount == 4)
         session.finishTasksAndInvalidate()

@@ -35,7 +35,7 @@ import URLLoading
     }
 
     // CONN-19
-    @Test("Connection close is heeded") func connectionCloseIsHeeded() async throws {
+    @Test("Connection: close is respected") func connectionCloseIsRespected() async throws {
         let server = try ScriptedServer.answering(CannedResponse.text("x").closing())
         defer { server.stop() }
         let session = URLSession { _ in }

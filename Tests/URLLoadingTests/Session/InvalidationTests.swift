@@ -19,7 +19,7 @@ import URLLoading
         #expect(delegate.faults.events == [])
     }
 
-    // S-84, S-76: what is let go of when a handler has been called is the caller's, and may ask for anything
+    // S-84, S-76: what is released when a handler has been called is the caller's, and may call anything
     @Test("a handler that retains an object whose deinit invalidates the session")
     func lastReferenceOfTheHandler() async throws {
         final class Client: Sendable {

@@ -27,7 +27,7 @@ import URLLoading
         session.dataTask(with: server.url("/lost")).resume()
         try await server.waitForRequests(2)
         session.dataTask(with: server.url("/waiting")).resume()
-        // Whoever waits is known to wait once a call that was made later has come.
+        // A waiter is known to wait once a call that was made later has come.
         await session.flush()
         isWaiting.fire()
         session.finishTasksAndInvalidate()

@@ -50,7 +50,7 @@ import Testing
         try receive("c=3")
         let url = try #require(URL(string: "https://www.example.org/"))
         #expect(storage.cookies(for: url)?.map(\.name) == ["a", "b", "c"])
-        // Whoever was to do it finds it done.
+        // The scheduled work finds it done.
         suffixes.finishReading()
         #expect(all == ["a=2", "b=1", "c=3"])
     }

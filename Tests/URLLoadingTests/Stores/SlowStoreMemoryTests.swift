@@ -33,7 +33,7 @@ import Testing
     }
 
     // COOK-17
-    @Test("a task that has ended is let go of while cookies are read") func cookies() async throws {
+    @Test("a task that has ended is released while cookies are read") func cookies() async throws {
         let recordStore = ScriptedRecordStore<Cookie>([])
         recordStore.block(.load)
         defer { recordStore.unblock(.load) }
@@ -49,7 +49,7 @@ import Testing
     }
 
     // CACHE-24
-    @Test("a task that has ended is let go of while a stored response is looked for") func cache() async throws {
+    @Test("a task that has ended is released while a stored response is looked up") func cache() async throws {
         let directory = try TemporaryDirectory()
         let cache = URLCache(memoryCapacity: 1 << 20, diskCapacity: 1 << 20, directory: directory.file("cache"))
         let (stopped, goOn) = (Signal("the disk does not answer"), Signal("the disk goes on"))

@@ -135,7 +135,7 @@ import URLLoading
     }
 
     // STREAM-2: it may have been truncated by an attacker
-    @Test("an end that TLS does not know of") func truncated() async throws {
+    @Test("an end without close_notify") func truncated() async throws {
         let tls = try TLSServer(TrustedAuthority.server())
         let server = try ScriptedServer { connection in
             try connection.startTLS(tls)

@@ -108,7 +108,7 @@ import URLLoading
         #expect(lines == ["one", "twé", "three"])
     }
 
-    // Whoever reads on an actor stays there between two lines.
+    // A reader on an actor stays there between two lines.
     @MainActor @Test("reading on an actor") func readingOnAnActor() async throws {
         let server = try ScriptedServer.answering(.text("one\ntwo\n"))
         defer { server.stop() }

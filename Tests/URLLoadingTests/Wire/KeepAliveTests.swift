@@ -308,8 +308,8 @@ import URLLoading
         } _: { session in
             async let first = session.text(server.url("/first"))
             _ = try await server.connection(0)
-            let impatient = URLRequest(url: server.url("/second"), timeoutInterval: 0.2)
-            async let second = session.data(for: impatient)
+            let short = URLRequest(url: server.url("/second"), timeoutInterval: 0.2)
+            async let second = session.data(for: short)
             // The end of a load outside of the queue shows that three times as much has passed.
             let silent = try ScriptedServer(steps: [.stopReading])
             defer { silent.stop() }

@@ -74,7 +74,7 @@ import URLLoading
     }
 
     // TLS-9, C-32: no replayable early data
-    @Test("no early data, whatever the configuration says", arguments: [false, true])
+    @Test("no early data, with any configuration", arguments: [false, true])
     func noEarlyData(isEnabled: Bool) async throws {
         let server = try ScriptedServer.answering(tls: try TrustedAuthority.server()) { _ in .text("ok").closing() }
         defer { server.stop() }
