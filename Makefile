@@ -30,7 +30,7 @@ install:
 	$(SWIFT) build -c release --product urlsession
 	scripts/install-command .build/release/urlsession '$(DESTDIR)$(or $(PREFIX),/usr/local)'
 
-# Every test, in three processes. In each, one at a time, because each checks that it leaves no descriptor and no thread behind.
+# Every test, in four processes. In most of them one at a time, because each checks that it leaves no descriptor and no thread behind.
 # With FILTER=… some tests, in one process.
 test:
 	@scripts/install test
@@ -114,6 +114,7 @@ lint: layers
 	scripts/behaviour --check
 	scripts/check-stages
 	scripts/check-walks
+	scripts/check-locks
 	scripts/http3-functions --check
 	scripts/planted-faults --check
 	scripts/snippets --check

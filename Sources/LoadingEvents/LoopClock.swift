@@ -32,6 +32,9 @@ package enum LoopClock: Sendable {
         case .stepped(let time): time.wallNow
         }
     }
+
+    /// Seconds since 1970.
+    package var wallTime: Int64 { wallNow / 1_000_000_000 }
 }
 
 /// A time that changes only when it is moved.

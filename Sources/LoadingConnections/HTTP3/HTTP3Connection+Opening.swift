@@ -45,7 +45,8 @@ extension HTTP3Connection {
             if session.isResumed, let resumed {
                 resumed.end
             } else {
-                ConnectionSecurity.sessionEnd(of: certificates.first.flatMap { Certificate(der: $0) })
+                ConnectionSecurity.sessionEnd(
+                    of: certificates.first.flatMap { Certificate(der: $0) }, at: pool.security.wallTime)
             }
         hasBegun = true
         for resumption in resumptions { received(resumption) }

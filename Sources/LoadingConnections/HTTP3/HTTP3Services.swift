@@ -1,4 +1,4 @@
-internal import CLoadingLinux
+internal import LoadingEvents
 internal import LoadingSemantics
 
 /// Where origins offer HTTP/3: the alternative services that they advertised (CONN-6), and
@@ -7,6 +7,7 @@ final class HTTP3Services {
     private let advertised: any AlternativeServicesStore
     /// Whether other hosts than the origin's may be used. With proxies configured, a proxy may apply to those hosts.
     private let mayBeElsewhere: Bool
+    private let clock: LoopClock
     /// Hosts and ports that QUIC does not reach, for all origins.
     private var unreachable = BrokenServices<HostPort>()
     /// Alternative services that are not authoritative for an origin. This is recorded per origin, so that an origin
@@ -22,9 +23,12 @@ final class HTTP3Services {
         let origin: HostPort
     }
 
-    init(_ advertised: any AlternativeServicesStore, mayBeElsewhere: Bool = true) {
+    init(
+        _ advertised: any AlternativeServicesStore, mayBeElsewhere: Bool = true, clock: LoopClock = .monotonic
+    ) {
         self.advertised = advertised
         self.mayBeElsewhere = mayBeElsewhere
+        self.clock = clock
     }
 
     /// The service to try; nil if none is known, or all known services have failed.
@@ -33,11 +37,11 @@ final class HTTP3Services {
     ///   - isAssumed: Whether to try the origin itself, whatever is known (CONN-7).
     ///   - isWatched: Whether network changes are reported. If not, this method checks for a change.
     func service(of origin: HostPort, isAssumed: Bool, isWatched: Bool, at now: Int64) -> AlternativeService? {
-        var services = advertised.services(of: origin, at: Self.today)
+        var services = advertised.services(of: origin, at: clock.wallTime)
         let isKnowing = addresses != nil || !services.isEmpty
         if isKnowing, !isWatched || addresses == nil {
             lookAtNetwork()
-            services = advertised.services(of: origin, at: Self.today)
+            services = advertised.services(of: origin, at: clock.wallTime)
         }
         if let known = services.first(where: { isUsable($0, of: origin, at: now) }) { return known }
         return isAssumed && !isBroken(origin, at: now) ? AlternativeService(port: origin.port) : nil
@@ -50,7 +54,7 @@ final class HTTP3Services {
 
     /// A service that QUIC did not reach recently, but whose server has not declined the origin.
     func failedService(of origin: HostPort, isAssumed: Bool, at now: Int64) -> AlternativeService? {
-        var services = advertised.services(of: origin, at: Self.today)
+        var services = advertised.services(of: origin, at: clock.wallTime)
         if isAssumed { services.append(AlternativeService(port: origin.port)) }
         return services.first { service in
             let place = service.hostPort(for: origin)
@@ -77,7 +81,7 @@ final class HTTP3Services {
         // Called for each response; few have the field.
         guard fields.contains("Alt-Svc") else { return }
         noteAddresses()
-        advertised.note(fields, from: url, at: Self.today)
+        advertised.note(fields, from: url, at: clock.wallTime)
     }
 
     func failed(_ service: AlternativeService, of origin: HostPort, at now: Int64) {
@@ -126,9 +130,6 @@ final class HTTP3Services {
         self.addresses = addresses
         // Another session with the same store may have reported the change already. Services recorded since then are
         // for this network.
-        if advertised.network.changes(to: addresses) { advertised.networkChanged(at: Self.today) }
+        if advertised.network.changes(to: addresses) { advertised.networkChanged(at: clock.wallTime) }
     }
-
-    /// Seconds since 1970.
-    private static var today: Int64 { cll_wall_now() / 1_000_000_000 }
 }

@@ -70,7 +70,7 @@ package final class ConnectionPool {
         loop: EventLoop, security: ConnectionSecurity, maximumPerHost: Int, isAlwaysDirect: Bool = true,
         alternatives: any AlternativeServicesStore = TransientAlternatives(), resolver: NameResolver = NameResolver()
     ) {
-        http3Services = HTTP3Services(alternatives, mayBeElsewhere: isAlwaysDirect)
+        http3Services = HTTP3Services(alternatives, mayBeElsewhere: isAlwaysDirect, clock: loop.clock)
         self.loop = loop
         self.security = security
         self.resolver = resolver

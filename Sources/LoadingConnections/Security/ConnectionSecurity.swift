@@ -1,4 +1,4 @@
-internal import CLoadingLinux
+package import LoadingEvents
 internal import LoadingProtocols
 package import LoadingSemantics
 package import LoadingTransport
@@ -7,6 +7,7 @@ package import LoadingTransport
 /// they can resume. Never shared between sessions (TLS-8). Confined to the session's loop.
 package final class ConnectionSecurity {
     private let configuration: TLSConfiguration
+    private let clock: LoopClock
     /// The requirements on connections that carry HTTP; nil for none.
     private let transportSecurity: AppTransportSecurity?
     /// Made for the first https connection: a process that uses only http never loads OpenSSL.
@@ -54,8 +55,13 @@ package final class ConnectionSecurity {
         var isSingleUse: Bool { true }
     }
 
-    package init(_ configuration: TLSConfiguration, transportSecurity: AppTransportSecurity? = nil) {
+    /// - Parameter clock: That of the session's loop.
+    package init(
+        _ configuration: TLSConfiguration, transportSecurity: AppTransportSecurity? = nil,
+        clock: LoopClock = .monotonic
+    ) {
         self.configuration = configuration
+        self.clock = clock
         allowsHTTP3 =
             HTTP3Session.isAvailable && configuration.maximumVersion.rawValue >= TLSVersion.tls13.rawValue
         self.transportSecurity = transportSecurity
@@ -85,15 +91,16 @@ package final class ConnectionSecurity {
             return loop.runLater { completion(ServerEvaluation(failedWith: error)) }
         }
         let answer = LoopBox(completion)
+        let time = wallTime
         loop.callOut(
             CalledOut {
-                let evaluation = ServerEvaluation(of: peer, by: evaluator, wantsKeys: wantsKeys)
+                let evaluation = ServerEvaluation(of: peer, by: evaluator, at: time, wantsKeys: wantsKeys)
                 loop.post { answer.value(evaluation) }
             })
     }
 
     func takeSession(for key: ConnectionKey, carriesHTTP: Bool) -> Session? {
-        sessions.take(for: Peer(key: key, carriesHTTP: carriesHTTP), at: Self.today)
+        sessions.take(for: Peer(key: key, carriesHTTP: carriesHTTP), at: wallTime)
     }
 
     func keep(_ session: Session, of generation: Int, for key: ConnectionKey, carriesHTTP: Bool) {
@@ -101,14 +108,14 @@ package final class ConnectionSecurity {
         sessions.keep(session, for: Peer(key: key, carriesHTTP: carriesHTTP))
     }
 
-    func takeSession(for peer: QUICPeer) -> QUICSession? { quicSessions.take(for: peer, at: Self.today) }
+    func takeSession(for peer: QUICPeer) -> QUICSession? { quicSessions.take(for: peer, at: wallTime) }
 
     func keep(
         _ resumption: HTTP3Resumption, stapledResponse: [UInt8]?, of generation: Int, wasEvaluated: Bool,
         until end: Int64, for peer: QUICPeer
     ) {
         guard generation == self.generation else { return }
-        let expiry = Self.today + min(resumption.lifetime, TimeLimits.standard.longestTicketLifetime)
+        let expiry = wallTime + min(resumption.lifetime, TimeLimits.standard.longestTicketLifetime)
         quicSessions.keep(
             QUICSession(
                 resumption: resumption, stapledResponse: stapledResponse, wasEvaluated: wasEvaluated, end: end,
@@ -121,7 +128,7 @@ package final class ConnectionSecurity {
     ///
     /// A resumption brings new tickets, but no new proof that the server has the key of its certificate (RFC 8446
     /// §4.6.1). And an expired certificate would be refused, though a full handshake may bring its successor.
-    static func sessionEnd(of leaf: Certificate?, at now: Int64 = today) -> Int64 {
+    static func sessionEnd(of leaf: Certificate?, at now: Int64) -> Int64 {
         let longest = now + TimeLimits.standard.longestTicketLifetime
         // A certificate that has expired was accepted by a delegate, which is asked again each time.
         guard let until = leaf?.validity?.until, until > now else { return longest }
@@ -129,7 +136,7 @@ package final class ConnectionSecurity {
     }
 
     /// Seconds since 1970.
-    static var today: Int64 { cll_wall_now() / 1_000_000_000 }
+    var wallTime: Int64 { clock.wallTime }
 
     /// Discards all sessions: after a flush, no state of the old connections is reused.
     func forgetResumptions() {

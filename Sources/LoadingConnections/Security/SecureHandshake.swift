@@ -101,7 +101,8 @@ final class SecureHandshake: ByteStreamOwner {
             switch stream.handshake() {
             case .wantsRead, .wantsWrite: return
             case .wantsTrust(let peer):
-                sessionEnd = ConnectionSecurity.sessionEnd(of: peer.chain.certificates.first)
+                sessionEnd = ConnectionSecurity.sessionEnd(
+                    of: peer.chain.certificates.first, at: security.wallTime)
                 decide(about: peer)
             case .wantsIdentity(let request): ask(request)
             case .failed(let error) where error.verifyCode != 0 && distrusted == nil:

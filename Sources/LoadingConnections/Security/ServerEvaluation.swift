@@ -2,7 +2,7 @@ internal import LoadingEvents
 internal import LoadingTransport
 
 /// The result of the default evaluation of a server's certificates (TLS-4): the configuration's roots, the host's name,
-/// the current time.
+/// the given time.
 struct ServerEvaluation: Sendable {
     let verdict: TLSTrustVerdict
     /// The digests of the keys in the chain, the leaf's first, if they are wanted. For an untrusted server only the
@@ -15,9 +15,11 @@ struct ServerEvaluation: Sendable {
     init(failedWith error: TLSError) { verdict = .reject(error) }
 
     /// Makes the evaluation. Blocks, because it reads roots from disk.
-    init(of peer: TLSPeer, by evaluator: TrustEvaluator, wantsKeys: Bool) {
+    ///
+    /// - Parameter time: In seconds since 1970.
+    init(of peer: TLSPeer, by evaluator: TrustEvaluator, at time: Int64, wantsKeys: Bool) {
         var built: CertificateChain?
-        verdict = evaluator.verdict(on: peer, at: ConnectionSecurity.today, built: &built)
+        verdict = evaluator.verdict(on: peer, at: time, built: &built)
         if wantsKeys { keys = built?.keyDigests ?? Array(peer.chain.keyDigests.prefix(1)) }
         if let built { hasAddedRoot = evaluator.endsAtAddedRoot(built) }
     }

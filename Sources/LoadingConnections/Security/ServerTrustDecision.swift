@@ -87,7 +87,7 @@ final class ServerTrustDecision {
             delegateTrust = isEvaluated
             result = .trusted(key.host, by: .delegate)
             if requirements?.needsEvaluation == true { return evaluate(peer) }
-            accept(isEvaluated ? Self.acceptUnlessRevoked : .accept, isTrusted: isEvaluated)
+            accept(isEvaluated ? acceptUnlessRevoked : .accept, isTrusted: isEvaluated)
         case .distrust:
             result = .refused(key.host, by: .delegate)
             end(.reject(TLSError(code: TLSError.certificateUntrusted, reason: "the server is not trusted")))
@@ -96,8 +96,8 @@ final class ServerTrustDecision {
     }
 
     /// The verdict of a delegate that has made the default evaluation, which uses the system's roots.
-    private static var acceptUnlessRevoked: TLSTrustVerdict {
-        TrustEvaluator.system.map { .acceptUnlessRevoked(by: $0, at: ConnectionSecurity.today) } ?? .accept
+    private var acceptUnlessRevoked: TLSTrustVerdict {
+        TrustEvaluator.system.map { .acceptUnlessRevoked(by: $0, at: security.wallTime) } ?? .accept
     }
 
     /// A session that was evaluated when it was made is not evaluated again, unless pinned keys must be compared.

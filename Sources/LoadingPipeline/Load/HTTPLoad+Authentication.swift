@@ -50,7 +50,7 @@ extension HTTPLoad: AuthenticatorOwner {
     ) throws(LoadError) -> Bool {
         guard let authenticator, !authenticator.stage.ignores(response.head.status) else { return false }
         let subject = subject()
-        machine.receive(.asks(.challenge))
+        machine.apply(.asks(.challenge))
         let isAnswered = try authenticator.handle(
             response.head, to: subject, mayBeShared: mayBeShared,
             channelBinding: exchange?.channelBinding(of: authenticator.source))
@@ -58,7 +58,7 @@ extension HTTPLoad: AuthenticatorOwner {
             if machine.stage == .challenge { exchange?.holdRequestBody(true) }
             return true
         }
-        machine.receive(.dropsChallenge)
+        machine.apply(.dropsChallenge)
         return false
     }
 
@@ -99,6 +99,7 @@ extension HTTPLoad: AuthenticatorOwner {
 
     /// The client's answer to the challenge.
     package func answerChallenge(_ answer: AuthenticationAnswer) {
+        environment.loop.checkConfinement(of: "A load")
         if machine.hasEnded { return }
         if tunnelAuthentication?.isAnswering == true { tunnelAuthentication?.take(answer) }
         guard machine.stage == .challenge else { return }
@@ -154,7 +155,7 @@ extension HTTPLoad: AuthenticatorOwner {
 
     /// The connection was not authenticated. The request is sent on it again, with the field that it omitted before.
     private func sendWithheldField() {
-        machine.receive(.asks(.challenge))
+        machine.apply(.asks(.challenge))
         releaseHeldConnection()
         heldConnection = exchange?.hold(isBeginning: true)
         // The rest of the response that arrived with its head is read first.

@@ -48,7 +48,7 @@ extension HTTPLoad: BodySinkOwner {
 
     func finishBody(_ end: LoadMachine.ResponseEnd) {
         exchange = nil
-        machine.receive(.responseEnds(end))
+        machine.apply(.responseEnds(end))
         completeIfDelivered()
     }
 
@@ -85,14 +85,14 @@ extension HTTPLoad: BodySinkOwner {
         }
         sink.parts = parts
         stopGathering()
-        machine.receive(.deliversParts)
+        machine.apply(.deliversParts)
         flow()
         return true
     }
 
     func bodySink(begins part: LoadResponse) -> ClientAnswer<Void> {
         guard case .later? = client?.load(self, didReceive: part) else { return .now }
-        machine.receive(.asks(.response))
+        machine.apply(.asks(.response))
         applyFlow()
         return .later
     }
@@ -120,9 +120,9 @@ extension HTTPLoad: BodySinkOwner {
     /// first.
     private func asksAboutWhole() -> Bool {
         guard let response, let client else { return true }
-        machine.receive(.asks(.response))
+        machine.apply(.asks(.response))
         guard case .now = client.load(self, didReceive: response) else { return true }
-        machine.receive(.acceptsResponse)
+        machine.apply(.acceptsResponse)
         sink.open(expectedLength: response.expectedLength)
         return false
     }

@@ -1,5 +1,4 @@
 internal import FoundationEssentials
-internal import Glibc
 internal import LoadingConnections
 internal import LoadingEvents
 internal import LoadingProtocols
@@ -21,7 +20,7 @@ extension HTTPLoad {
                 if sink.destination.folder != nil { cache.contents?.limit = 0 }
             }
         }
-        machine.receive(.passed(.cacheLookup))
+        machine.apply(.passed(.cacheLookup))
     }
 
     /// The lookup of the stored response that the load waits for.
@@ -59,7 +58,7 @@ extension HTTPLoad {
     func passCacheDecision() {
         guard let sent = completedRequest() else { return }
         prepared = sent
-        machine.receive(.passed(.cacheDecision))
+        machine.apply(.passed(.cacheDecision))
     }
 
     /// Nil if the request does not go to the server.
@@ -99,7 +98,7 @@ extension HTTPLoad {
         let asked = CacheRequest(
             method: request.method, url: request.url, fields: sent.fields, defaults: sent.defaults,
             policy: request.cachePolicy, fingerprint: { Self.fingerprint($0) })
-        let decision = cache.decide(asked, now: Self.wallTime)
+        let decision = cache.decide(asked, now: environment.loop.clock.wallTime)
         log?.traceOnly(.cacheDecision(decision.name, because: "\(decision.reason)"))
         switch decision {
         case .load(let more, _), .revalidate(_, let more, _):
@@ -142,7 +141,7 @@ extension HTTPLoad {
         if cache.isAbsent { return false }
         switch cache.read(
             status: response.head.status, fields: response.head.fields, expectedLength: response.expectedLength,
-            partition: request.partition, now: Self.wallTime)
+            partition: request.partition, now: environment.loop.clock.wallTime)
         {
         case .nothing:
             // Once stored, parts can no longer be told apart.
@@ -233,7 +232,4 @@ extension HTTPLoad {
         // Without the hash, a random fingerprint that matches no other.
         MessageDigest.hash(.sha256, text) ?? (0..<32).map { _ in UInt8.random(in: .min ... .max) }
     }
-
-    /// Seconds since 1970.
-    private static var wallTime: Int64 { Int64(time(nil)) }
 }

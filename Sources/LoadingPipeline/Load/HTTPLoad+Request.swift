@@ -25,7 +25,7 @@ extension HTTPLoad {
             log?.traceOnly(.request(method: request.method, url: request.urlText))
         }
         do { try environment.transportSecurity.check(request.url, request.urlText) } catch { return end(error) }
-        machine.receive(.passed(.transportSecurity))
+        machine.apply(.passed(.transportSecurity))
     }
 
     // MARK: Cookies
@@ -35,7 +35,7 @@ extension HTTPLoad {
         guard request.url.scheme != .ftp else { return _ = machine.receive(.passed(.cookies)) }
         guard case .now(let field) = environment.cookies?.cookies(for: self) ?? .now(nil) else { return }
         cookies = field
-        machine.receive(.passed(.cookies))
+        machine.apply(.passed(.cookies))
     }
 
     /// The lookup of the `Cookie` field's value that the load waits for; nil without cookies.
@@ -110,6 +110,7 @@ extension HTTPLoad {
     ///
     /// - Parameter offset: The offset of the request that this answers.
     package func provideBody(_ source: (any RequestBodySource)?, from offset: Int64) {
+        environment.loop.checkConfinement(of: "A load")
         if let bodyStage { bodyStage.provide(source, from: offset) } else { source?.cancel() }
     }
 

@@ -110,12 +110,13 @@ extension HTTPLoad {
 
     private func propose(_ next: LoadRequest) {
         proposal = next
-        machine.receive(.asks(.redirect))
+        machine.apply(.asks(.redirect))
         exchange?.holdRequestBody(true)
         applyFlow()
     }
 
     package func answerRedirect(_ next: LoadRequest?) {
+        environment.loop.checkConfinement(of: "A load")
         guard machine.stage == .redirect, let proposed = proposal else { return }
         proposal = nil
         noteActivity()
@@ -178,7 +179,7 @@ extension HTTPLoad {
         guard let response, let client else { return }
         if beginParts(of: response) { return }
         if response.startOfBody == nil, dependsOnBody(response) { return lookAtBody(of: response) }
-        machine.receive(.asks(.response))
+        machine.apply(.asks(.response))
         guard case .now = client.load(self, didReceive: response) else {
             // The client may take over the connection after this head.
             if !response.isPart { exchange?.holdBody() }
@@ -188,6 +189,7 @@ extension HTTPLoad {
     }
 
     package func answerResponse(_ destination: BodyDestination?) {
+        environment.loop.checkConfinement(of: "A load")
         guard machine.receive(.acceptsResponse) else { return }
         if let destination {
             sink.destination = destination
@@ -225,7 +227,7 @@ extension HTTPLoad {
         }
         guard let exchange else { return deliverResponse(startingWith: []) }
         if let start = exchange.startOfBody(most: Self.lookAhead) { return deliverResponse(startingWith: start) }
-        machine.receive(.asks(.mediaType))
+        machine.apply(.asks(.mediaType))
         applyFlow()
         // Not weak, since a weak reference makes each later retain of the load slow. A load that has ended is at
         // another stage.
@@ -273,7 +275,7 @@ extension HTTPLoad {
 
     private func waitForConnectivity() {
         exchange = nil
-        machine.receive(.losesRoute)
+        machine.apply(.losesRoute)
         log?.record(.waitingForConnectivity)
         if connectivity.tellsClient() { client?.loadIsWaitingForConnectivity(self) }
         connectivity.waitForRoute(on: environment.loop) { [weak self] in

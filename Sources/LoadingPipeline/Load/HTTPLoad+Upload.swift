@@ -32,7 +32,7 @@ extension HTTPLoad {
             // The client's answer decides whether the upload can resume.
             exchange = nil
             uploadLoss = error
-            machine.receive(.asks(.uploadMove))
+            machine.apply(.asks(.uploadMove))
             return true
         }
         return perform(uploading.interrupted(), after: error)
@@ -65,6 +65,7 @@ extension HTTPLoad {
     /// The client's answer: the URL at which the upload may resume; nil if it may not. Without the fields of these
     /// names.
     package func answerUploadMove(_ url: String?, without names: [String]) {
+        environment.loop.checkConfinement(of: "A load")
         guard let uploading, uploading.isAskingToMove, !machine.hasEnded else { return }
         uploading.isAskingToMove = false
         if let url { uploading.move(to: url, without: names) }

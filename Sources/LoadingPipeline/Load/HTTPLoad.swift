@@ -161,6 +161,7 @@ package final class HTTPLoad: Load, LoopTimerTarget {
     }
 
     package func handOver(to client: any LoadClient) {
+        environment.loop.checkConfinement(of: "A load")
         if !machine.hasEnded { self.client = client }
     }
 
@@ -321,7 +322,7 @@ package final class HTTPLoad: Load, LoopTimerTarget {
         if let error, sink.writer != nil {
             // Another download may resume from the bytes received so far.
             let isClosing = machine.stage == .closingFile
-            machine.receive(.fails(error))
+            machine.apply(.fails(error))
             return sink.giveUpFile(isClosing: isClosing)
         }
         let body = collectedBody.take() ?? sink.takeCollected()
@@ -361,7 +362,7 @@ package final class HTTPLoad: Load, LoopTimerTarget {
     }
 
     private func forgetClient() {
-        machine.receive(.ends)
+        machine.apply(.ends)
         client = nil
         sink.owner = nil
     }

@@ -1,3 +1,4 @@
+internal import LoadingEvents
 internal import LoadingSemantics
 
 /// The state of one load as a value: its current stage, and how each input changes it.
@@ -176,6 +177,16 @@ struct LoadMachine: Equatable {
             enter(.ended)
         }
         return true
+    }
+
+    /// Applies an input that has a meaning wherever a load gives it. Debug builds check that.
+    @inline(__always)
+    mutating func apply(_ input: Input) {
+        #if DEBUG
+            if !receive(input) { DebugCheck.fail("A load at the stage \(stage) has ignored \(input)") }
+        #else
+            receive(input)
+        #endif
     }
 
     private mutating func enter(_ stage: Stage) {

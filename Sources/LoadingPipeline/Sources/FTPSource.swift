@@ -325,7 +325,7 @@ package final class FTPSource: LoadSource, FTPConnectionObserver, RouteSelectorO
         guard let load else { return }
         self.transfer = transfer
         let second = TimeLimits.seconds(1)
-        let now = environment.loop.clock.wallNow / second
+        let now = environment.loop.clock.wallTime
         let modified = transfer.modificationTime.flatMap { FTPTime.seconds($0) }
         // The server's clock may be ahead.
         isJustModified = modified.map { abs(now - $0) < environment.loop.limits.freshFile / second } ?? false

@@ -86,6 +86,7 @@ package final class SourceLoad: Load, LoopTimerTarget, BodySinkOwner {
     // MARK: From the client
 
     package func start(_ reason: LoadEvent.FetchReason) {
+        loop.checkConfinement(of: "A load")
         guard case .waitingToStart = state else { return }
         startReason = reason
         if !isSuspended { begin(reason) }
@@ -102,6 +103,7 @@ package final class SourceLoad: Load, LoopTimerTarget, BodySinkOwner {
     }
 
     package func suspend() {
+        loop.checkConfinement(of: "A load")
         guard !isSuspended, !hasEnded else { return }
         isSuspended = true
         clock.suspend(at: loop.now)
@@ -110,6 +112,7 @@ package final class SourceLoad: Load, LoopTimerTarget, BodySinkOwner {
     }
 
     package func resume() {
+        loop.checkConfinement(of: "A load")
         guard isSuspended, !hasEnded else { return }
         isSuspended = false
         guard hasStarted else {
@@ -121,9 +124,13 @@ package final class SourceLoad: Load, LoopTimerTarget, BodySinkOwner {
         flow()
     }
 
-    package func cancel(_ error: LoadError) { end(error) }
+    package func cancel(_ error: LoadError) {
+        loop.checkConfinement(of: "A load")
+        end(error)
+    }
 
     package func abandon() {
+        loop.checkConfinement(of: "A load")
         guard !hasEnded else { return }
         stop()
         // The file contains the bytes received before the redirect.
@@ -132,16 +139,19 @@ package final class SourceLoad: Load, LoopTimerTarget, BodySinkOwner {
     }
 
     package func handOver(to client: any LoadClient) {
+        loop.checkConfinement(of: "A load")
         if !hasEnded { self.client = client }
     }
 
     package func resumeReading() {
+        loop.checkConfinement(of: "A load")
         guard sink.resumeReading() else { return }
         clock.noteActivity(at: loop.now)
         flow()
     }
 
     package func answerResponse(_ destination: BodyDestination?) {
+        loop.checkConfinement(of: "A load")
         guard isAsking, !hasEnded else { return }
         isAsking = false
         // The destination of a body is fixed with its first byte.
@@ -152,6 +162,7 @@ package final class SourceLoad: Load, LoopTimerTarget, BodySinkOwner {
 
     /// Another load follows a redirect. Here a redirect can only be refused.
     package func answerRedirect(_ next: LoadRequest?) {
+        loop.checkConfinement(of: "A load")
         guard let refused = redirection, next == nil, !hasEnded else { return }
         redirection = nil
         backlog = FIFOQueue()
@@ -162,6 +173,7 @@ package final class SourceLoad: Load, LoopTimerTarget, BodySinkOwner {
     }
 
     package func answerChallenge(_ answer: AuthenticationAnswer) {
+        loop.checkConfinement(of: "A load")
         guard case .loading = state else { return }
         source.answerChallenge(answer)
     }

@@ -108,6 +108,7 @@ package final class StreamLoad: Load, LoopTimerTarget, StreamConnectionOwner, Ro
     // MARK: From the client
 
     package func start(_ reason: LoadEvent.FetchReason) {
+        environment.loop.checkConfinement(of: "A load")
         guard case .waitingToStart = state else { return }
         if isSuspended {
             startsOnResume = true
@@ -126,6 +127,7 @@ package final class StreamLoad: Load, LoopTimerTarget, StreamConnectionOwner, Ro
     }
 
     package func suspend() {
+        environment.loop.checkConfinement(of: "A load")
         guard !isSuspended, !hasEnded else { return }
         isSuspended = true
         let now = environment.loop.now
@@ -136,6 +138,7 @@ package final class StreamLoad: Load, LoopTimerTarget, StreamConnectionOwner, Ro
     }
 
     package func resume() {
+        environment.loop.checkConfinement(of: "A load")
         guard isSuspended, !hasEnded else { return }
         isSuspended = false
         clock.resume(at: environment.loop.now)
@@ -146,10 +149,14 @@ package final class StreamLoad: Load, LoopTimerTarget, StreamConnectionOwner, Ro
         start(.first)
     }
 
-    package func cancel(_ error: LoadError) { perform(machine.fail(error)) }
+    package func cancel(_ error: LoadError) {
+        environment.loop.checkConfinement(of: "A load")
+        perform(machine.fail(error))
+    }
 
     /// Reads at least `least` and at most `most` bytes within `timeout` nanoseconds.
     package func read(least: Int, most: Int, timeout: Int64?, reply: @escaping ReadReply) {
+        environment.loop.checkConfinement(of: "A load")
         lastOperation += 1
         readers[lastOperation] = reply
         perform(machine.read(lastOperation, least: least, most: most, timeout: timeout, at: environment.loop.now))
@@ -157,6 +164,7 @@ package final class StreamLoad: Load, LoopTimerTarget, StreamConnectionOwner, Ro
     }
 
     package func write(_ data: Data, timeout: Int64?, reply: @escaping WriteReply) {
+        environment.loop.checkConfinement(of: "A load")
         lastOperation += 1
         writers[lastOperation] = (data, reply)
         perform(machine.write(lastOperation, count: data.count, timeout: timeout, at: environment.loop.now))
@@ -169,11 +177,13 @@ package final class StreamLoad: Load, LoopTimerTarget, StreamConnectionOwner, Ro
     package func capture() { ask { $0.capture(at: $1) } }
 
     private func ask(_ step: (inout StreamMachine, Int64) -> [StreamMachine.Action]) {
+        environment.loop.checkConfinement(of: "A load")
         perform(step(&machine, environment.loop.now))
         proceed()
     }
 
     package func answerChallenge(_ answer: AuthenticationAnswer) {
+        environment.loop.checkConfinement(of: "A load")
         if !hasEnded { tunnelAuthentication?.take(answer) }
     }
 

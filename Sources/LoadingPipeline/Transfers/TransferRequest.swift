@@ -19,9 +19,9 @@ package struct TransferRequest: Codable, Equatable, Sendable {
     package var resumption: TransferResumption?
 
     /// Seconds without activity before the transfer fails (C-6).
-    package var idleTimeout: Double = 60
+    package var idleTimeout: Double = TimeLimits.standard.requestTimeout
     /// Seconds from start to end (BG-10); nil for no limit.
-    package var totalTimeout: Double? = 7 * 24 * 3600
+    package var totalTimeout: Double? = TimeLimits.standard.resourceTimeout
     package var waitsForConnectivity = true
     package var allowsCellularAccess = true
     package var allowsExpensiveAccess = true

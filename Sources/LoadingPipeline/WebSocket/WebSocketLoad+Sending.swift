@@ -46,6 +46,7 @@ extension WebSocketLoad {
     package func send(
         _ payload: consuming any WebSocketPayload, _ part: MessagePart, reply: consuming @escaping Reply
     ) {
+        loop.checkConfinement(of: "A load")
         if !hasEnded, !hasWriteFailed, machine.isOpen, mustWait(part) {
             delayed.append((payload, part, reply))
         } else {
@@ -77,6 +78,7 @@ extension WebSocketLoad {
     }
 
     package func ping(reply: @escaping Reply) {
+        loop.checkConfinement(of: "A load")
         guard !hasEnded, !hasWriteFailed, let number = machine.ping() else {
             return reply(lateError ?? writeFailure ?? .webSocketIsClosed)
         }

@@ -113,12 +113,14 @@ package final class WebSocketLoad: Load, LoopTimerTarget, StreamConnectionOwner 
     // MARK: From the client
 
     package func start(_ reason: LoadEvent.FetchReason) {
+        loop.checkConfinement(of: "A load")
         hasStarted = true
         writeAndRead()
     }
 
     /// Stops reading, writing and the timeouts (T-2).
     package func suspend() {
+        loop.checkConfinement(of: "A load")
         // What was asked for before is written before.
         if isCallAwaited { writeAndRead() }
         guard !isSuspended, !hasEnded else { return }
@@ -129,6 +131,7 @@ package final class WebSocketLoad: Load, LoopTimerTarget, StreamConnectionOwner 
     }
 
     package func resume() {
+        loop.checkConfinement(of: "A load")
         guard isSuspended, !hasEnded else { return }
         isSuspended = false
         deadlines.resume(at: loop.now)
@@ -148,6 +151,7 @@ package final class WebSocketLoad: Load, LoopTimerTarget, StreamConnectionOwner 
 
     /// Begins to close, even if the load is suspended. The messages that wait are sent before.
     package func close(_ frame: WebSocketCloseFrame) {
+        loop.checkConfinement(of: "A load")
         guard !hasEnded else { return }
         isClosedByClient = true
         if isAwaitingClient { return endClosed() }
@@ -164,12 +168,14 @@ package final class WebSocketLoad: Load, LoopTimerTarget, StreamConnectionOwner 
 
     /// - Parameter interval: Nanoseconds; nil for no pings.
     package func setPingInterval(_ interval: Int64?) {
+        loop.checkConfinement(of: "A load")
         deadlines.setPingInterval(interval)
         armTimer()
     }
 
     /// The client's queue has room again, or a message was taken that the end waits for.
     package func resumeReading() {
+        loop.checkConfinement(of: "A load")
         if isAwaitingClient { return awaitClient() }
         guard isReadingStopped else { return }
         isReadingStopped = false

@@ -4,9 +4,6 @@ package struct WebSocketCloseFrame: Equatable, Sendable {
     package var code: UInt16?
     /// What an application sees if the frame carries no status code. Never sent.
     package static let noCode: UInt16 = 1005
-    /// What an application sees if the connection ends without a close frame. Never sent.
-    package static let abnormal: UInt16 = 1006
-
     /// UTF-8, if a server sent it.
     package var reason: [UInt8]
 

@@ -491,9 +491,8 @@ package final class EventLoop: @unchecked Sendable {
         return inbox.isEmpty && callouts.isEmpty && Glibc.poll(&asked, 1, 0) == 0
     }
 
-    /// Does what `LoopWatch` does for the process's own loops: hands the loop to another thread if it has been lent
-    /// since `word` was returned. Returns the current word; nil if the loop was handed over. Called on any thread, for
-    /// a loop with a stepped clock.
+    /// Hands the loop to another thread if it has been lent since `word` was returned. Returns the current word; nil if
+    /// the loop was handed over. Called on any thread: by `LoopWatch`, and by tests for a loop with a stepped clock.
     package func checkLending(since word: UInt64) -> UInt64? {
         let current = baton.load(ordering: .acquiring)
         guard current & 1 == 1, current == word, take(lent: current) else { return current }

@@ -84,13 +84,12 @@ final class LoopWatch: @unchecked Sendable {
         while lastSeen.count < loops.count { lastSeen.append(0) }
         // Not `enumerated()`, which takes long in debug builds.
         for index in 0..<loops.count {
-            let loop = loops[index]
-            let word = loop.baton.load(ordering: .acquiring)
-            if word != lastSeen[index] { isActive = true }
-            if word & 1 == 1 {
+            // Nil if the loop was handed to another thread. Then it has been lent since the last check.
+            guard let word = loops[index].checkLending(since: lastSeen[index]) else {
                 isActive = true
-                if word == lastSeen[index], loop.take(lent: word) { LoopThread.run(loop) }
+                continue
             }
+            if word != lastSeen[index] || word & 1 == 1 { isActive = true }
             lastSeen[index] = word
         }
         return isActive

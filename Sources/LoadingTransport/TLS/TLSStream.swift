@@ -4,7 +4,7 @@ internal import CLoadingTLS
 /// connection.
 ///
 /// Call `handshake` until it completes or fails, each time after the event it returned; then call `read` and `write`.
-/// Nothing blocks. Used by one thread at a time.
+/// Nothing blocks. Used by one thread at a time. Exclusive access to what each read uses is not checked.
 package final class TLSStream {
     private let pointer: OpaquePointer
     private let context: TLSContext

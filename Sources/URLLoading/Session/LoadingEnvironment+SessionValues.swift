@@ -19,7 +19,8 @@ extension LoadingEnvironment {
         let proxies = ProxyRoutes(values, on: loop)
         let pool = ConnectionPool(
             loop: loop,
-            security: ConnectionSecurity(TLSConfiguration(values), transportSecurity: transportSecurity),
+            security: ConnectionSecurity(
+                TLSConfiguration(values), transportSecurity: transportSecurity, clock: loop.clock),
             maximumPerHost: values.httpMaximumConnectionsPerHost, isAlwaysDirect: proxies.rules.isEmpty,
             alternatives: alternatives ?? values.alternatives)
         pool.requiredVersion = values.requiredHTTPVersion

@@ -262,7 +262,7 @@ import Testing
         let second = try await visit(1)
         #expect(second.0 == .connected(.tls13, isResumed: true))
         #expect(second.1.end == end)
-        keep(second.1.resumption, until: ConnectionSecurity.today)
+        keep(second.1.resumption, until: security.wallTime)
         #expect(security.takeSession(for: origin, carriesHTTP: true)?.end == nil)
     }
 

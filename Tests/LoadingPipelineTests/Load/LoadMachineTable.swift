@@ -74,18 +74,32 @@ enum LoadMachineTable {
     enum Condition: CaseIterable, Sendable {
         case plain
         case suspended
+        /// The load has come to a stage that prepares the request, and has not run it.
+        case entered
         /// The response has ended.
         case complete
         case failed
+        case suspendedAndComplete
 
         /// Brings a machine into the condition. False if there is no such thing at its stage.
         func put(_ machine: inout LoadMachine) -> Bool {
             switch self {
             case .plain: true
             case .suspended: machine.receive(.suspend)
+            case .entered: Self.enter(&machine)
+            case .suspendedAndComplete: machine.receive(.suspend) && machine.receive(.responseEnds(.complete))
             case .complete: machine.receive(.responseEnds(.complete))
             case .failed: machine.receive(.responseEnds(.failed(.networkConnectionLost)))
             }
+        }
+
+        private static func enter(_ machine: inout LoadMachine) -> Bool {
+            guard machine.stage.preparesRequest else { return false }
+            var other = LoadMachine()
+            other.receive(.start)
+            while other.stage < machine.stage, let stage = other.next() { other.receive(.passed(stage)) }
+            machine = other
+            return true
         }
     }
 
@@ -96,6 +110,11 @@ enum LoadMachineTable {
         switch condition {
         case .plain: return row
         case .suspended: return row.map { $0.input == .suspend ? (.resume, stage) : $0 }
+        case .suspendedAndComplete:
+            return Self.row(of: stage, .complete).map { $0.input == .suspend ? (.resume, stage) : $0 }
+        case .entered:
+            let rest = row.filter { Kind(of: $0.input) != .passed }
+            return stage < .cacheLookup ? rest : rest + [(.becomesSecure, .transportSecurity)]
         case .complete, .failed:
             // It ends once; and a body whose end is known can be complete.
             let rest = row.filter { Kind(of: $0.input) != .responseEnds }

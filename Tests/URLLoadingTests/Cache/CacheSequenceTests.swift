@@ -1,4 +1,6 @@
 import Foundation
+import LoadingSemantics
+import LoadingTestSupport
 import TestSupport
 import Testing
 import URLLoading
@@ -53,6 +55,25 @@ import URLLoading
         #expect(
             delegate.metrics.events.map { $0.transactionMetrics.map(\.resourceFetchType) }
                 == [[.networkLoad], [.localCache]])
+    }
+
+    // CACHE-17: the age of a stored response is that of the wall clock, which here moves with the loop's
+    @Test("a response is loaded again when its lifetime is over") func freshnessByStep() async throws {
+        let stepped = try SteppedLoop()
+        let server = try ScriptedServer.answering { Self.answer($0) }
+        defer { server.stop() }
+        let delegate = Self.asked
+        let session = URLSession(delegate) { $0.loop = stepped.loop }
+        for (index, seconds) in [0, 59, 2].enumerated() {
+            try await stepped.step(by: TimeLimits.seconds(Int64(seconds)))
+            session.dataTask(with: server.url("/fresh")).resume()
+            _ = try await delegate.calls(untilCompletions: index + 1)
+        }
+        session.finishTasksAndInvalidate()
+        _ = try await delegate.callsUntilInvalid()
+        #expect(
+            delegate.metrics.events.map { $0.transactionMetrics.map(\.resourceFetchType) }
+                == [[.networkLoad], [.localCache], [.networkLoad]])
     }
 
     // T-40, CACHE-7, CACHE-21, T-62: neither server trust nor authentication challenges
