@@ -72,7 +72,7 @@ import Testing
         #expect(taken == row.count)
     }
 
-    @Test("a late answer is nobody's") func late() {
+    @Test("an answer that comes late is ignored") func late() {
         var machine = Self.machine(at: .cookies)
         let first = machine.receive(.passed(.cookies))
         let second = machine.receive(.passed(.cookies))
