@@ -816,7 +816,7 @@ struct BackgroundReplacementTests {
         session.finishTasksAndInvalidate()
         let calls = try await delegate.calls.waitUntil("the session's end") { $0.last == .invalid }.joined
         service.stop()
-        #expect(Set(missed.filter { $0.isCompletion }) == [.completed(1, nil), .completed(2, nil)])
+        #expect(Set(calls.filter { $0.isCompletion }) == [.completed(1, nil), .completed(2, nil)])
         #expect(delegate.contents.events == [Data(body), Data(body)])
         #expect(!calls.contains(.finishedEvents))
     }

@@ -39,8 +39,9 @@ struct HostileFlood: Sendable, CustomTestStringConvertible {
     private static let blockReason = "flood(LoadingProtocols.HTTP2Flood.headerBlock)"
     private static let well = F.block([(":status", "200")])
     private static let page = [UInt8](repeating: 0x61, count: 16_384)
-    /// Ten thousand useless frames of 16 KiB, plus buffered bytes.
-    private static let pages = 192 << 20
+    /// Ten thousand useless frames of 16 KiB, plus buffered bytes: where the client's thread has to wait, the kernel's
+    /// buffers grow to some 40 MiB.
+    private static let pages = 256 << 20
 
     /// Frames without progress of a request: limited to ten thousand.
     static let idle: [Self] = [
