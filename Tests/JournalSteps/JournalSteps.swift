@@ -62,7 +62,7 @@ package struct JournalSteps {
     /// The files that must be complete for a transfer.
     package static func committedFiles(of contents: JournalContents) -> [String] {
         contents.transfers.compactMap { transfer in
-            if case .file(let path) = transfer.end?.outcome, transfer.end?.told == .nothing { return path }
+            if case .file(let path) = transfer.end?.outcome, transfer.end?.delivered == .nothing { return path }
             return transfer.started == nil ? transfer.description.request.bodyFile : nil
         }
     }

@@ -89,7 +89,7 @@ package struct TransferRecord: Codable, Equatable, Sendable {
     /// The downloaded file, which must be on the disk, complete, before this record is in the journal.
     package var promisedFile: String? {
         // Later it is not needed any more, and may be removed.
-        guard case .file(let path)? = end?.outcome, end?.told == .nothing else { return nil }
+        guard case .file(let path)? = end?.outcome, end?.delivered == .nothing else { return nil }
         return path
     }
 

@@ -152,7 +152,13 @@ package struct TransferEnd: Codable, Equatable, Sendable {
     package var outcome: Outcome
     package var metrics: TransferMetrics?
     /// How far the end was delivered.
-    package var told: DeliveryStep
+    package var delivered: DeliveryStep
+
+    // Journals of the first version have these names.
+    private enum CodingKeys: String, CodingKey {
+        case order, head, progress, outcome, metrics
+        case delivered = "told"
+    }
 
     package enum Outcome: Codable, Equatable, Sendable {
         /// The path of the file with the body of the response.
@@ -164,14 +170,14 @@ package struct TransferEnd: Codable, Equatable, Sendable {
 
     package init(
         order: UInt64, head: TransferHead?, progress: TransferProgress, outcome: Outcome, metrics: TransferMetrics?,
-        told: DeliveryStep = .nothing
+        delivered: DeliveryStep = .nothing
     ) {
         self.order = order
         self.head = head
         self.progress = progress
         self.outcome = outcome
         self.metrics = metrics
-        self.told = told
+        self.delivered = delivered
     }
 }
 

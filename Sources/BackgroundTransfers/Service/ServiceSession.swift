@@ -441,11 +441,11 @@ final class ServiceSession {
             if step == .end { discard(transfer) }
             return
         }
-        guard step > end.told else { return }
+        guard step > end.delivered else { return }
         if step == .end {
             remove(transfer)
         } else {
-            transfer.update { $0.end?.told = step }
+            transfer.update { $0.end?.delivered = step }
         }
         // The journal must not name a file that is gone.
         service.commits.afterSuccess(reference) { [self] in

@@ -23,7 +23,7 @@ final class AddressRace<Candidate: AnyObject & SendableMetatype>: LoopTimerTarge
     private let key: ConnectionKey
     private let destinations: ConnectionDestinations
     /// The host and port that is connected to: those of the key, unless the session has other ones for it.
-    private let place: HostPort
+    private let hostPort: HostPort
     private let beginLocally: BeginLocally?
     private let loop: EventLoop
     private let resolver: NameResolver
@@ -59,8 +59,8 @@ final class AddressRace<Candidate: AnyObject & SendableMetatype>: LoopTimerTarge
         self.destinations = destinations
         self.loop = loop
         self.resolver = resolver
-        place = destinations.destination(of: key.place)
-        literal = SocketAddress(literal: place.host, port: place.port)
+        hostPort = destinations.destination(of: key.hostPort)
+        literal = SocketAddress(literal: hostPort.host, port: hostPort.port)
         eyeballs = HappyEyeballs(
             families: literal.map { [$0.family] } ?? destinations.addressFamilies, awaitsServices: awaitsServices,
             avoiding: avoided, limits: loop.limits)
@@ -78,18 +78,18 @@ final class AddressRace<Candidate: AnyObject & SendableMetatype>: LoopTimerTarge
             }
             return perform(.resolved(literal.family, [literal]))
         }
-        if let literals = destinations.addresses(of: place) { return connect(toGiven: literals) }
-        if key.service.requiresDNSSEC, !NameResolver.isLocal(place.host) {
+        if let literals = destinations.addresses(of: hostPort) { return connect(toGiven: literals) }
+        if key.service.requiresDNSSEC, !NameResolver.isLocal(hostPort.host) {
             // The resolver does not validate DNSSEC (CONN-20).
             return fail(.cannotFindHost)
         }
-        record(.resolutionStarted(host: place.host))
+        record(.resolutionStarted(host: hostPort.host))
         resolve()
     }
 
     func cancel() {
         if !running.isEmpty, !eyeballs.hasResolvedAgain, loop.now &- firstConnectTime > loop.limits.addressSilence {
-            resolver.forget(place.host)
+            resolver.forget(hostPort.host)
         }
         outcome = nil
         perform(.cancelled)
@@ -109,7 +109,7 @@ final class AddressRace<Candidate: AnyObject & SendableMetatype>: LoopTimerTarge
             unresolvedFamilies += 1
             let box = LoopBox(self)
             let ticket = resolver.resolve(
-                AddressQuery(place.host, family), on: loop, usesCache: !eyeballs.hasResolvedAgain
+                AddressQuery(hostPort.host, family), on: loop, usesCache: !eyeballs.hasResolvedAgain
             ) { answer, isRemembered in
                 box.value.resolved(family, answer, isRemembered: isRemembered)
             }
@@ -127,7 +127,7 @@ final class AddressRace<Candidate: AnyObject & SendableMetatype>: LoopTimerTarge
             if resolvedCount == addresses.count { recordResolution() }
             if !addresses.isEmpty { onAddresses?(addresses) }
             guard outcome != nil else { return }
-            let new = addresses.map { $0.with(port: place.port) }.filter { !tried.contains($0) }
+            let new = addresses.map { $0.with(port: hostPort.port) }.filter { !tried.contains($0) }
             perform(.resolved(family, new, isCached: isRemembered))
         case .failure(let failure) where resolvedCount == 0 && running.isEmpty && failure.isLackOfMeans:
             // The resolver needs descriptors and threads too.
@@ -151,13 +151,13 @@ final class AddressRace<Candidate: AnyObject & SendableMetatype>: LoopTimerTarge
 
     /// No address answers: the next request resolves the name again.
     private func failedAll(_ error: LoadError) {
-        if resolvedCount > 0, error.code != LoadError.notConnectedToInternet.code { resolver.forget(place.host) }
+        if resolvedCount > 0, error.code != LoadError.notConnectedToInternet.code { resolver.forget(hostPort.host) }
         end(.failure(error))
     }
 
     private func resolveAgain() {
         // The next request asks anew too, if this one ends before its answers are there.
-        resolver.forget(place.host)
+        resolver.forget(hostPort.host)
         resolvedCount = 0
         tickets = []
         resolve()
@@ -214,7 +214,7 @@ final class AddressRace<Candidate: AnyObject & SendableMetatype>: LoopTimerTarge
     /// Tries the addresses that the session has for the host, without a query.
     private func connect(toGiven literals: [String]) {
         let families = destinations.addressFamilies
-        let given = literals.compactMap { SocketAddress(literal: $0, port: place.port) }
+        let given = literals.compactMap { SocketAddress(literal: $0, port: hostPort.port) }
             .filter { families.contains($0.family) }
         guard !given.isEmpty else { return fail(.cannotFindHost) }
         for family in [SocketAddress.Family.ipv6, .ipv4] where families.contains(family) {

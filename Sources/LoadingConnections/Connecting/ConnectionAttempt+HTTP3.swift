@@ -62,7 +62,7 @@ extension ConnectionAttempt: LoopTimerTarget {
             pool.succeeded(self, with: connection)
         case .failure(let failure):
             if transportFailure == nil { ended.note(failure) }
-            let isRefusal = failure.isRefusal && ended.service.isOwn(of: primaryOrigin.key.place)
+            let isRefusal = failure.isRefusal && ended.service.isOwn(of: primaryOrigin.key.hostPort)
             let cause = ConnectionFailure(failure.error)
             if isRefusal, cause.isPersonal { http3Refusal = cause }
             // Over TCP the origin itself would not be trusted either. An upgrade fails no request.

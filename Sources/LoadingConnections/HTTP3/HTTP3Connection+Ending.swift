@@ -45,7 +45,7 @@ extension HTTP3Connection {
     /// instead. If it has answered one, the next connection would be as good as this one.
     func refused() {
         guard !hasAnswered else { return }
-        pool.http3Services.failed(service, of: primaryOrigin.key.place, at: pool.loop.now)
+        pool.http3Services.failed(service, of: primaryOrigin.key.hostPort, at: pool.loop.now)
         if isAdopted, !isRetired { retire() }
     }
 
@@ -62,7 +62,7 @@ extension HTTP3Connection {
         guard !isClosed else { return }
         loss = error
         if opened == nil, !hasAnswered, !streams.isEmpty, !error.isNoRoute {
-            pool.http3Services.failed(service, of: primaryOrigin.key.place, at: pool.loop.now)
+            pool.http3Services.failed(service, of: primaryOrigin.key.hostPort, at: pool.loop.now)
         }
         shut()
         if let opened {

@@ -51,7 +51,7 @@ extension HTTP3Connection {
     /// instead.
     private func streamCreditTimedOut() {
         guard hasNoStreamCredit, !isRetired else { return }
-        pool.http3Services.failed(service, of: primaryOrigin.key.place, at: pool.loop.now)
+        pool.http3Services.failed(service, of: primaryOrigin.key.hostPort, at: pool.loop.now)
         retire()
     }
 

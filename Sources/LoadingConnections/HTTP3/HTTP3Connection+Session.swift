@@ -5,7 +5,7 @@ internal import LoadingTransport
 extension HTTP3Connection: HTTP3SessionObserver {
     /// The first response proves that the server supports HTTP/3.
     func responseBegan() {
-        if answerCount == 1 { pool.http3Services.succeeded(service, of: primaryOrigin.key.place) }
+        if answerCount == 1 { pool.http3Services.succeeded(service, of: primaryOrigin.key.hostPort) }
     }
 
     func willClose(_ number: Int64, with failure: HTTPStreamFailure?) {

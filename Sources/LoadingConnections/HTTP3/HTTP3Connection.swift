@@ -119,7 +119,7 @@ final class HTTP3Connection: MultiplexedConnectionState, MultiplexedConnection, 
     }
 
     var isClosed: Bool { socket.isClosed }
-    var isAlternative: Bool { !service.isOwn(of: primaryOrigin.key.place) }
+    var isAlternative: Bool { !service.isOwn(of: primaryOrigin.key.hostPort) }
     /// Whether the server allows requests, once it is trusted.
     var takesRequests: Bool { !session.isGoingAway && session.maximumConcurrentStreams > 0 }
 

@@ -59,23 +59,24 @@ final class HTTP3Connector {
         guard !failure.error.isDescriptorShortage, !failure.error.isNoRoute, networkChanges == services.networkChanges
         else { return }
         if failure.isRefusal {
-            services.isRefused(service, of: primaryOrigin.key.place, at: pool.loop.now)
+            services.isRefused(service, of: primaryOrigin.key.hostPort, at: pool.loop.now)
         } else {
-            services.failed(service, of: primaryOrigin.key.place, at: pool.loop.now)
+            services.failed(service, of: primaryOrigin.key.hostPort, at: pool.loop.now)
         }
     }
 
     private func startRace() {
-        let place = ConnectionKey(
+        let alternative = ConnectionKey(
             isSecure: true, host: service.host ?? primaryOrigin.key.host, port: service.port,
             service: primaryOrigin.key.service
         )
         let race = AddressRace<HTTP3Connection>(
-            to: place, on: pool.loop, resolver: pool.resolver, destinations: pool.destinations, close: { $0.close() }
+            to: alternative, on: pool.loop, resolver: pool.resolver, destinations: pool.destinations,
+            close: { $0.close() }
         ) {
             [primaryOrigin, pool, service, weak self] (address, connected) throws(POSIXFailure) in
             self?.recordStart()
-            let peer = ConnectionSecurity.QUICPeer(key: primaryOrigin.key, place: place.place)
+            let peer = ConnectionSecurity.QUICPeer(key: primaryOrigin.key, hostPort: alternative.hostPort)
             let session = pool.security.takeSession(for: peer)
             return try HTTP3Connection(
                 to: address, of: service, as: peer, knownBy: self?.identity, resuming: session,

@@ -19,7 +19,7 @@ final class HTTP3Services {
     private(set) var networkChanges = 0
 
     private struct MisdirectedAlternative: Hashable {
-        let place: HostPort
+        let hostPort: HostPort
         let origin: HostPort
     }
 
@@ -57,23 +57,23 @@ final class HTTP3Services {
         var services = advertised.services(of: origin, at: clock.wallTime)
         if isAssumed { services.append(AlternativeService(port: origin.port)) }
         return services.first { service in
-            let place = service.hostPort(for: origin)
-            return (mayBeElsewhere || place.host == origin.host) && unreachable.contains(place, at: now)
-                && !misdirected.contains(MisdirectedAlternative(place: place, origin: origin), at: now)
+            let hostPort = service.hostPort(for: origin)
+            return (mayBeElsewhere || hostPort.host == origin.host) && unreachable.contains(hostPort, at: now)
+                && !misdirected.contains(MisdirectedAlternative(hostPort: hostPort, origin: origin), at: now)
         }
     }
 
     private func isUsable(_ service: AlternativeService, of origin: HostPort, at now: Int64) -> Bool {
-        let place = service.hostPort(for: origin)
-        return (mayBeElsewhere || place.host == origin.host) && !isBroken(place, for: origin, at: now)
+        let hostPort = service.hostPort(for: origin)
+        return (mayBeElsewhere || hostPort.host == origin.host) && !isBroken(hostPort, for: origin, at: now)
     }
 
     /// Whether HTTP/3 failed recently at an origin's own host and port.
     func isBroken(_ origin: HostPort, at now: Int64) -> Bool { isBroken(origin, for: origin, at: now) }
 
-    private func isBroken(_ place: HostPort, for origin: HostPort, at now: Int64) -> Bool {
-        unreachable.contains(place, at: now)
-            || misdirected.contains(MisdirectedAlternative(place: place, origin: origin), at: now)
+    private func isBroken(_ hostPort: HostPort, for origin: HostPort, at now: Int64) -> Bool {
+        unreachable.contains(hostPort, at: now)
+            || misdirected.contains(MisdirectedAlternative(hostPort: hostPort, origin: origin), at: now)
     }
 
     /// Records the `Alt-Svc` field of an origin's response.
@@ -92,13 +92,13 @@ final class HTTP3Services {
     /// The server at the service answers, but is not accepted as the origin.
     func isRefused(_ service: AlternativeService, of origin: HostPort, at now: Int64) {
         noteAddresses()
-        misdirected.failed(MisdirectedAlternative(place: service.hostPort(for: origin), origin: origin), at: now)
+        misdirected.failed(MisdirectedAlternative(hostPort: service.hostPort(for: origin), origin: origin), at: now)
     }
 
     func succeeded(_ service: AlternativeService, of origin: HostPort) {
-        let place = service.hostPort(for: origin)
-        unreachable.succeeded(place)
-        misdirected.succeeded(MisdirectedAlternative(place: place, origin: origin))
+        let hostPort = service.hostPort(for: origin)
+        unreachable.succeeded(hostPort)
+        misdirected.succeeded(MisdirectedAlternative(hostPort: hostPort, origin: origin))
     }
 
     /// The server responded that it is not authoritative for the origin (RFC 7838 §6). The service is not used for a

@@ -56,7 +56,7 @@ package struct ConnectionKey: Hashable, Sendable {
         hasher.combine(identity)
     }
 
-    var place: HostPort { HostPort(host, port) }
+    var hostPort: HostPort { HostPort(host, port) }
 
     /// Whether one connection may carry all requests in parallel (CONN-2).
     var mayShare: Bool { isSecure && !needsHTTP1 }

@@ -121,7 +121,7 @@ extension ConnectionPool {
     /// address (RFC 9113 §9.1.1). The caller must check whether the certificate covers this origin.
     func candidate(for key: ConnectionKey, at addresses: [SocketAddress]) -> (any MultiplexedConnection)? {
         guard key.mayShare, key.proxyMode == nil, !coalescingDisallowed.contains(key),
-            !destinations.replaces(key.place)
+            !destinations.replaces(key.hostPort)
         else { return nil }
         // A session may have connections to thousands of servers, so what costs little and excludes most comes first.
         return origins.values.lazy.compactMap(\.shared).first { connection in
@@ -131,7 +131,7 @@ extension ConnectionPool {
             return !connection.isRetired && !connection.isClosed && connection.isTrusted
                 && connection.primaryOrigin.key.proxyMode == nil
                 && connection.primaryOrigin.key.port == key.port
-                && !destinations.replaces(connection.primaryOrigin.key.place)
+                && !destinations.replaces(connection.primaryOrigin.key.hostPort)
                 && connection.primaryOrigin.key.service == key.service
                 && connection.peer != nil
         }

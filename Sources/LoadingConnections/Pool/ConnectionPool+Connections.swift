@@ -109,7 +109,7 @@ extension ConnectionPool {
     func avoid(_ connection: any MultiplexedConnection, for origin: OriginConnections) {
         if origin === connection.primaryOrigin {
             if let connection = connection as? HTTP3Connection {
-                http3Services.isMisdirected(connection.service, of: origin.key.place, at: loop.now)
+                http3Services.isMisdirected(connection.service, of: origin.key.hostPort, at: loop.now)
             }
             return connection.retire()
         }

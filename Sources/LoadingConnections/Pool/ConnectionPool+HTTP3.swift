@@ -8,32 +8,32 @@ extension ConnectionPool {
     /// The endpoint for HTTP/3 with an origin; nil if HTTP/3 is not tried.
     func http3Service(of key: ConnectionKey, isAssumed: Bool) -> AlternativeService? {
         permitted(for: key) {
-            http3Services.service(of: key.place, isAssumed: isAssumed, isWatched: routes != nil, at: loop.now)
+            http3Services.service(of: key.hostPort, isAssumed: isAssumed, isWatched: routes != nil, at: loop.now)
         }
     }
 
     /// An endpoint that QUIC did not reach recently, for an origin that TCP does not reach either.
     func failedHTTP3Service(of key: ConnectionKey, isAssumed: Bool) -> AlternativeService? {
-        permitted(for: key) { http3Services.failedService(of: key.place, isAssumed: isAssumed, at: loop.now) }
+        permitted(for: key) { http3Services.failedService(of: key.hostPort, isAssumed: isAssumed, at: loop.now) }
     }
 
     /// The endpoint that HTTPS records name.
     func http3Service(of key: ConnectionKey, among found: HTTPSRecordSet) -> AlternativeService? {
-        permitted(for: key) { http3Services.service(of: key.place, among: found.records, at: loop.now) }
+        permitted(for: key) { http3Services.service(of: key.hostPort, among: found.records, at: loop.now) }
     }
 
     private func permitted(for key: ConnectionKey, _ find: () -> AlternativeService?) -> AlternativeService? {
         guard mayUseHTTP3(key), let service = find() else { return nil }
         // An alternative that a server at another place has named would be looked for where DNS leads.
-        if destinations.replaces(key.place), service.hostPort(for: key.place) != key.place { return nil }
+        if destinations.replaces(key.hostPort), service.hostPort(for: key.hostPort) != key.hostPort { return nil }
         return service
     }
 
     /// Whether the HTTPS record of an origin is worth a query. If QUIC does not reach the origin itself, it is unlikely
     /// to reach an alternative endpoint of the same origin.
     func mayFindHTTP3(of key: ConnectionKey) -> Bool {
-        mayUseHTTP3(key) && !http3Services.isBroken(key.place, at: loop.now)
-            && !destinations.replaces(key.place)
+        mayUseHTTP3(key) && !http3Services.isBroken(key.hostPort, at: loop.now)
+            && !destinations.replaces(key.hostPort)
     }
 
     func mayUseHTTP3(_ key: ConnectionKey) -> Bool {
@@ -71,7 +71,7 @@ extension ConnectionPool {
             // If it requested a client certificate, it refused only because no request could provide one.
             let isDeclined = held.isRefusedByHandshake && held.identityRequest == nil
             if isDeclined || !held.isClosed && !held.takesRequests {
-                http3Services.failed(held.service, of: origin.key.place, at: loop.now)
+                http3Services.failed(held.service, of: origin.key.hostPort, at: loop.now)
             }
             dropUpgrade(of: origin)
         }

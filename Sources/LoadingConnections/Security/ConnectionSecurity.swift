@@ -39,7 +39,7 @@ package final class ConnectionSecurity {
     /// The peer of a QUIC session.
     struct QUICPeer: Hashable {
         let key: ConnectionKey
-        let place: HostPort
+        let hostPort: HostPort
     }
 
     /// A QUIC session that can be resumed.

@@ -277,7 +277,7 @@ extension HTTPLoad {
         exchange = nil
         machine.apply(.losesRoute)
         log?.record(.waitingForConnectivity)
-        if connectivity.tellsClient() { client?.loadIsWaitingForConnectivity(self) }
+        if connectivity.notifiesClient() { client?.loadIsWaitingForConnectivity(self) }
         connectivity.waitForRoute(on: environment.loop) { [weak self] in
             guard let self, machine.receive(.passed(.connectivity)) else { return }
             beginFetch(.retry)

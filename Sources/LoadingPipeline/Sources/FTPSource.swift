@@ -281,7 +281,7 @@ package final class FTPSource: LoadSource, FTPConnectionObserver, RouteSelectorO
             guard let self else { return }
             if isPaused { control = .postponed } else { connectAgain() }
         }
-        if connectivity.tellsClient() { load.loadClient?.loadIsWaitingForConnectivity(load) }
+        if connectivity.notifiesClient() { load.loadClient?.loadIsWaitingForConnectivity(load) }
     }
 
     private func connectAgain() {

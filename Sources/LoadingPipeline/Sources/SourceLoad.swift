@@ -29,7 +29,7 @@ package final class SourceLoad: Load, LoopTimerTarget, BodySinkOwner {
     private var redirection: SourceResponse?
     private var hasStoppedSource = false
     /// Whether the source was notified that everything is delivered, and whether it still has work to do.
-    private var hasToldSource = false
+    private var hasNotifiedSource = false
     private var isWaitingForSource = false
     /// `flow` is running and handles what happens meanwhile.
     private var isDelivering = false
@@ -313,7 +313,7 @@ package final class SourceLoad: Load, LoopTimerTarget, BodySinkOwner {
         state = .loading
         sink.restart(.file(.newFile(inFolder: folder)))
         isOpen = false
-        (resumedOffset, sourceEnd, hasToldSource) = (nil, nil, false)
+        (resumedOffset, sourceEnd, hasNotifiedSource) = (nil, nil, false)
         backlog = FIFOQueue()
         clock.noteActivity(at: loop.now)
         log?.record(.fetchStarted(.retry))
@@ -357,8 +357,8 @@ package final class SourceLoad: Load, LoopTimerTarget, BodySinkOwner {
         switch end {
         case .failed(let error): self.end(error)
         case .complete:
-            if !hasToldSource {
-                hasToldSource = true
+            if !hasNotifiedSource {
+                hasNotifiedSource = true
                 isWaitingForSource = !source.isDelivered()
             }
             if isWaitingForSource { return }

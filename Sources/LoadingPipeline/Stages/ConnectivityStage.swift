@@ -45,7 +45,7 @@ struct ConnectivityStage {
     }
 
     /// Whether the client still has to be notified that the load waits. It is notified once (T-41).
-    mutating func tellsClient() -> Bool {
+    mutating func notifiesClient() -> Bool {
         defer { hasNotifiedClient = true }
         return !hasNotifiedClient
     }

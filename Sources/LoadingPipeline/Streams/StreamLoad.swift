@@ -266,7 +266,7 @@ package final class StreamLoad: Load, LoopTimerTarget, StreamConnectionOwner, Ro
         connection?.close()
         connection = nil
         state = .waitingForConnectivity
-        if connectivity.tellsClient() { client?.loadIsWaitingForConnectivity(self) }
+        if connectivity.notifiesClient() { client?.loadIsWaitingForConnectivity(self) }
         connectivity.waitForRoute(on: environment.loop) { [weak self] in
             guard let self, case .waitingForConnectivity = self.state else { return }
             self.connect()

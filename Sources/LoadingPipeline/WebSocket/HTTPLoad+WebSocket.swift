@@ -37,16 +37,16 @@ extension HTTPLoad {
         _ agreement: WebSocketHandshake.Agreement, maximumMessageSize: Int, client: any WebSocketClient
     ) -> WebSocketLoad? {
         let (clock, total) = (clock, request.totalTimeout)
-        let carrier: WebSocketCarrier
+        let stream: WebSocketStream
         if let tunnel = detachTunnel() {
-            carrier = .tunnel(tunnel)
+            stream = .tunnel(tunnel)
         } else if let detached = detachConnection() {
-            carrier = .connection(detached)
+            stream = .connection(detached)
         } else {
             return nil
         }
         return WebSocketLoad(
-            on: carrier, agreement, maximumMessageSize: maximumMessageSize, in: environment, clock: clock,
+            on: stream, agreement, maximumMessageSize: maximumMessageSize, in: environment, clock: clock,
             totalTimeout: total, log: log, client: client)
     }
 }

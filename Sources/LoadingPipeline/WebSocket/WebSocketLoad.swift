@@ -87,7 +87,7 @@ package final class WebSocketLoad: Load, LoopTimerTarget, StreamConnectionOwner 
     ///   - clock: That of the opening handshake, from which the total timeout runs.
     ///   - totalTimeout: In seconds.
     init(
-        on carrier: WebSocketCarrier, _ agreement: WebSocketHandshake.Agreement, maximumMessageSize: Int,
+        on stream: WebSocketStream, _ agreement: WebSocketHandshake.Agreement, maximumMessageSize: Int,
         in environment: LoadingEnvironment, clock: LoadClock, totalTimeout: Double, log: EventLog?,
         client: any WebSocketClient
     ) {
@@ -99,7 +99,7 @@ package final class WebSocketLoad: Load, LoopTimerTarget, StreamConnectionOwner 
         machine = WebSocketMachine(
             maximumMessageSize: maximumMessageSize, compression: agreement.compression,
             maskingKeys: WebSocketMaskingKeys(KernelRandom.fill))
-        switch carrier {
+        switch stream {
         case .connection(let handed):
             input = handed.rest
             connection = StreamConnection(handed, in: environment.pool, owner: self)
@@ -449,8 +449,8 @@ package final class WebSocketLoad: Load, LoopTimerTarget, StreamConnectionOwner 
     }
 }
 
-/// What a WebSocket is opened on.
-enum WebSocketCarrier {
+/// What a WebSocket is opened on: an HTTP/1.1 connection, or a stream of a multiplexed one.
+enum WebSocketStream {
     case connection(DetachedConnection)
     case tunnel(WebSocketTunnel)
 }

@@ -9,7 +9,7 @@ package struct ConnectionDestinations: Sendable, Hashable {
     }
 
     private struct Given: Sendable, Hashable {
-        let place: HostPort
+        let hostPort: HostPort
         let literals: [String]
     }
 
@@ -26,13 +26,14 @@ package struct ConnectionDestinations: Sendable, Hashable {
     /// The path of a local stream socket, through which every host is reached. A path that begins with NUL is a name in
     /// the abstract namespace (unix(7)).
     package var socketPath: String?
-    /// The host `*` is any host. Each place is there once. They are few, and no program has them but those that ask for them.
+    /// The host `*` is any host. Each host and port is in the list once. A list, because it is short, and empty in nearly
+    /// all programs.
     private var addresses: [Given] = []
     private var redirections: [Redirection] = []
 
     package init() {}
 
-    /// Whether any place is reached at another one than in DNS.
+    /// Whether any connection goes to another address, host or port than its URL and DNS say.
     package var redirects: Bool { socketPath != nil || !addresses.isEmpty || !redirections.isEmpty }
 
     package var isEmpty: Bool { self == ConnectionDestinations() }
@@ -46,13 +47,13 @@ package struct ConnectionDestinations: Sendable, Hashable {
     package mutating func resolve(host: String, port: UInt16, to literals: [String]) -> Bool {
         guard !literals.isEmpty, literals.allSatisfy(Self.isAddress) else { return false }
         forget(host: host, port: port)
-        addresses.append(Given(place: HostPort(host.lowercased(), port), literals: literals))
+        addresses.append(Given(hostPort: HostPort(host.lowercased(), port), literals: literals))
         return true
     }
 
     package mutating func forget(host: String, port: UInt16) {
-        let place = HostPort(host.lowercased(), port)
-        addresses.removeAll { $0.place == place }
+        let hostPort = HostPort(host.lowercased(), port)
+        addresses.removeAll { $0.hostPort == hostPort }
     }
 
     /// Connects to another host. The first redirection that matches counts.
@@ -62,24 +63,24 @@ package struct ConnectionDestinations: Sendable, Hashable {
     }
 
     /// The given addresses of a host; nil if its name is to be resolved.
-    package func addresses(of place: HostPort) -> [String]? {
+    package func addresses(of hostPort: HostPort) -> [String]? {
         if addresses.isEmpty { return nil }
-        let anyHost = HostPort("*", place.port)
-        let given = addresses.first { $0.place == place } ?? addresses.first { $0.place == anyHost }
+        let anyHost = HostPort("*", hostPort.port)
+        let given = addresses.first { $0.hostPort == hostPort } ?? addresses.first { $0.hostPort == anyHost }
         return given?.literals
     }
 
-    /// The place to connect to instead of this one, which may be the same.
-    package func destination(of place: HostPort) -> HostPort {
+    /// The host and port to connect to instead of these. They may be the same.
+    package func destination(of hostPort: HostPort) -> HostPort {
         let match = redirections.first {
-            ($0.host ?? place.host) == place.host && ($0.port ?? place.port) == place.port
+            ($0.host ?? hostPort.host) == hostPort.host && ($0.port ?? hostPort.port) == hostPort.port
         }
-        guard let match else { return place }
-        return HostPort(match.newHost ?? place.host, match.newPort ?? place.port)
+        guard let match else { return hostPort }
+        return HostPort(match.newHost ?? hostPort.host, match.newPort ?? hostPort.port)
     }
 
-    /// Whether the place is reached at another one than in DNS, so its records there do not count.
-    package func replaces(_ place: HostPort) -> Bool {
-        socketPath != nil || addresses(of: place) != nil || destination(of: place) != place
+    /// Whether connections to a host and port go elsewhere, so that its DNS records do not apply.
+    package func replaces(_ hostPort: HostPort) -> Bool {
+        socketPath != nil || addresses(of: hostPort) != nil || destination(of: hostPort) != hostPort
     }
 }

@@ -394,10 +394,10 @@ final class BackgroundLoad: Load, @unchecked Sendable {
         if end.head != head { noteResponse(end.head, expectedLength: end.progress.toReceive) }
         task.finishInBackground(end)
         switch end.outcome {
-        case .file(let path) where task.isUpload && end.told == .nothing:
+        case .file(let path) where task.isUpload && end.delivered == .nothing:
             body = ResponseBody(reader: FileReader(path: path, on: session.loop), done: done)
             return readBody()
-        case .file(let path): finish(nil, end.told == .nothing ? .file(path: path) : .nothing, done)
+        case .file(let path): finish(nil, end.delivered == .nothing ? .file(path: path) : .nothing, done)
         case .failed(let failure, .download(let part)?):
             return take(part, LoadError(failure), done)
         case .failed(let failure, .upload(let upload)?):

@@ -193,7 +193,7 @@ private final class JournalScene: Sendable {
         let failures = await [first, second]
         #expect(failures[0] != nil && failures[1] == nil)
         #expect(try await scene.contents().transfers == [JournalScene.transfer(2)])
-        record.end?.told = .file
+        record.end?.delivered = .file
         #expect(await scene.apply([.transfer(record)]) == nil)
     }
 

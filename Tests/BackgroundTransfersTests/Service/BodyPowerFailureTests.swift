@@ -110,7 +110,7 @@ import Testing
         for (task, record) in records {
             switch record.end?.outcome {
             case .file(let path):
-                guard record.end?.told == .nothing else { continue }
+                guard record.end?.delivered == .nothing else { continue }
                 let expected = task == 2 ? [Data("ok".utf8)] : [1, 2].map { Data(body(task, version: $0)) }
                 guard let content = content(path), expected.contains(content) else { return "the file of \(task)" }
             case .some: return "\(task) has failed"

@@ -117,7 +117,7 @@ import Testing
         relay.release()
         let origin = connectionPool.origin
         await connectionPool.onLoop {
-            $0.http3Services.failed(AlternativeService(port: origin.port), of: origin.place, at: $0.loop.now)
+            $0.http3Services.failed(AlternativeService(port: origin.port), of: origin.hostPort, at: $0.loop.now)
         }
         let visitor = await Visitor.ask(connectionPool, assumesHTTP3: isAssumed)
         #expect(try await visitor.outcome() == (isAssumed ? "h3" : "failed -1004"))

@@ -38,7 +38,7 @@ import Testing
         let isTried: @Sendable (ConnectionPool) -> Bool = { $0.http3Service(of: place, isAssumed: true) != nil }
         #expect(await connectionPool.onLoop(isTried) == HTTP3Build.isAvailable)
         await connectionPool.onLoop { pool in
-            pool.http3Services.failed(AlternativeService(port: 443), of: place.place, at: pool.loop.now)
+            pool.http3Services.failed(AlternativeService(port: 443), of: place.hostPort, at: pool.loop.now)
         }
         for words in [
             ["link", "set", "out", "mtu", "1400"], ["route", "add", "192.0.2.0/24", "via", "10.0.0.2"],
@@ -84,7 +84,7 @@ import Testing
             $0.http3Service(of: Self.place, isAssumed: true) != nil
         }
         await connectionPool.onLoop { pool in
-            pool.http3Services.failed(AlternativeService(port: 443), of: Self.place.place, at: pool.loop.now)
+            pool.http3Services.failed(AlternativeService(port: 443), of: Self.place.hostPort, at: pool.loop.now)
             self.say(pool.http3Services, Self.other)
         }
         #expect(!(await connectionPool.onLoop(isTried)))
@@ -136,7 +136,7 @@ import Testing
         try NetworkNamespace.ip("address", "add", "10.0.0.7/24", "dev", "out")
         watching.networkChanged(to: try #require(LocalAddresses()))
         let service: (HTTP3Services, ConnectionKey) -> AlternativeService? = {
-            $0.service(of: $1.place, isAssumed: false, isWatched: $0 === watching, at: 0)
+            $0.service(of: $1.hostPort, isAssumed: false, isWatched: $0 === watching, at: 0)
         }
         #expect(service(watching, Self.place) == nil && service(watching, Self.other) == nil)
         say(watching, Self.place)

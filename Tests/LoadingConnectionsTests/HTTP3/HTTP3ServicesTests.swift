@@ -10,7 +10,7 @@ import Testing
     @Test("an advertised service is used until the second in which its lifetime ends") func lifetime() throws {
         let time = SteppedTime()
         let services = HTTP3Services(TransientAlternatives(), clock: .stepped(time))
-        let origin = ConnectionKey(isSecure: true, host: "a.example", port: 443).place
+        let origin = ConnectionKey(isSecure: true, host: "a.example", port: 443).hostPort
         let known = {
             services.service(of: origin, isAssumed: false, isWatched: true, at: time.now)
         }
