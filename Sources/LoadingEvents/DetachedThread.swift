@@ -1,8 +1,8 @@
 internal import CLoadingLinux
 internal import Glibc
 
-/// Detached threads. SIGXFSZ is blocked on them, so that a file above the size limit of the process is an error and does
-/// not end the process.
+/// Detached threads. SIGXFSZ is blocked on them, so that a file above the size limit of the process is an error and
+/// does not end the process.
 package enum DetachedThread {
     /// Starts a thread. Returns false if the system refuses, for lack of memory or because of a limit.
     package static func startIfPossible(named name: String, _ body: @escaping @Sendable () -> Void) -> Bool {

@@ -47,8 +47,8 @@ package struct LoadEvent: Sendable, Equatable, Codable {
 
         // The events below are only traced, not stored.
 
-        /// The request of the following events. The URL is unredacted. Stored for the requests of a resumed upload, which
-        /// are not the task's.
+        /// The request of the following events. The URL is unredacted. Stored for the requests of a resumed upload,
+        /// which are not the task's.
         case request(method: String, url: String)
         /// The cache decision: "serve", "revalidate", "load" or "fail".
         case cacheDecision(String, because: String)

@@ -91,8 +91,8 @@ public final class TestServer: Sendable {
     /// if its client gives up before, the response is left for the next request.
     public func enqueue(_ response: TestResponse) { core.enqueue(response) }
 
-    /// Makes the response to a request, in a separate task, which is cancelled when the server stops. An error becomes a
-    /// response with status 500 and a description.
+    /// Makes the response to a request, in a separate task, which is cancelled when the server stops. An error becomes
+    /// a response with status 500 and a description.
     public typealias Handler = @Sendable (TestRequest) async throws -> TestResponse
 
     /// Answers the requests for which the queue has no response. If it refers to the server, the server exists until

@@ -5,17 +5,23 @@ import URLLoading
 /// Uses a background session, and ends in different ways.
 ///
 ///     background-user start IDENTIFIER exit|die URL…   makes a download of each URL, and ends when all are resumed
-///     background-user fork IDENTIFIER URL              makes a download, and is killed, after it has forked a process that stays for a
-///                                                      minute and has what it had, whose process id is in the last line
-///     background-user finish IDENTIFIER COUNT [die N]  gets the rest, until so many tasks have ended; with `die` it is killed
+///     background-user fork IDENTIFIER URL              makes a download, and is killed, after it has forked a process
+///     that stays for a
+///                                                      minute and has what it had, whose process id is in the last
+///                                                      line
+///     background-user finish IDENTIFIER COUNT [die N]  gets the rest, until so many tasks have ended; with `die` it is
+///     killed
 ///                                                      within the callback number N, from 1
 ///     background-user list IDENTIFIER                  lists the tasks
 ///     background-user launched                         is launched for events
-///     background-user work IDENTIFIER LOG BASE COUNT   makes what is missing of COUNT transfers, alternately downloads of BASE/down/N and
-///                                                      uploads to BASE/up/N, and notes each step in the file LOG, until all are done. It
-///                                                      may be killed at any time and run again
-///     background-user many IDENTIFIER COUNT URL [hold]  creates COUNT downloads, lists them, and gets their ends, or with `hold` cancels
-///                                                      them before they have begun. Each line has a step and how long it took
+///     background-user work IDENTIFIER LOG BASE COUNT   makes what is missing of COUNT transfers, alternately downloads
+///     of BASE/down/N and
+///                                                      uploads to BASE/up/N, and notes each step in the file LOG,
+///                                                      until all are done. It may be killed at any time and run again
+///     background-user many IDENTIFIER COUNT URL [hold]  creates COUNT downloads, lists them, and gets their ends, or
+///     with `hold` cancels
+///                                                      them before they have begun. Each line has a step and how long
+///                                                      it took
 ///     background-user later IDENTIFIER SECONDS URL     makes a download that begins after so many seconds, and ends
 ///
 /// Each line on standard output is a callback. With `without-keys` before all other arguments it writes no TLS keys.

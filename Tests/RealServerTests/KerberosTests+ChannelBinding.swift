@@ -5,8 +5,8 @@ import TestSupport
 import Testing
 import URLLoading
 
-/// Servers that check to which TLS connection an authentication is bound, as Windows servers do with Extended Protection
-/// for Authentication.
+/// Servers that check to which TLS connection an authentication is bound, as Windows servers do with Extended
+/// Protection for Authentication.
 extension KerberosTests {
     /// The channel bindings of the certificate that a server has. Its signature hashes with SHA-256.
     private static func bindings(_ tls: TLSServerOptions) throws -> [UInt8] {

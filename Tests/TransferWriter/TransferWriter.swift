@@ -12,8 +12,8 @@ internal import URLLoading
 ///     transfer-writer FOLDER LOG BASE
 ///
 /// Tasks 1, 3 and 4 are downloads of BASE/down/N, task 2 is an upload to BASE/up/2, and task 5 an upload that does not
-/// begin. Marks in the record: N when command N is committed, 1000 + task when its end was reported, 2000 + task when the
-/// acknowledgement of the end is committed, 3000 + task when it is sent.
+/// begin. Marks in the record: N when command N is committed, 1000 + task when its end was reported, 2000 + task when
+/// the acknowledgement of the end is committed, 3000 + task when it is sent.
 @main enum TransferWriter {
     static func main() {
         let words = CommandLine.arguments

@@ -253,7 +253,7 @@ import Testing
         #expect(output == "urlsession: 'FOLDER/a' is being downloaded by another process\n")
     }
 
-    @Test("files of others are not overwritten") func filesOfOthersAreNotOverwritten() throws {
+    @Test("files of others are not removed") func filesOfOthersAreNotRemoved() throws {
         let harness = try CommandHarness(makeServer(firstStops: false, Self.rest))
         defer { harness.server.stop() }
         try harness.folder.write("mine", to: "a.download/notes")

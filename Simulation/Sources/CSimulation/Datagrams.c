@@ -254,7 +254,7 @@ static void reach_host(void *context) {
     struct datagram *datagram = context;
     struct endpoint *e = endpoint_at(datagram->own_port, datagram->address);
     bool has_left = e == NULL || kernel_has_address(own_address(e));
-    // The error that a router sends for an unreachable host: the kernel keeps from sockets of UDP without IP_RECVERR.
+    // The kernel keeps the error that a router sends for an unreachable host from UDP sockets without IP_RECVERR.
     if (!has_left || !passes(datagram->address) || network_error(datagram->address) != 0) {
         free(datagram);
         return;

@@ -41,8 +41,9 @@ struct BackgroundPlan {
     /// Whether it lasts for days.
     static var isLong: Bool { World.kind == .week || Choices("week").oneIn(1000) && World.kind == nil }
 
-    /// When everything has ended. Of the lives of the program, at most fourteen end before their time (`BackgroundWork`,
-    /// and `strike`), and nothing runs for up to 30 hours after each; a task that is made in the last one has seven days.
+    /// When everything has ended. Of the lives of the program, at most fourteen end before their time
+    /// (`BackgroundWork`, and `strike`), and nothing runs for up to 30 hours after each; a task that is made in the
+    /// last one has seven days.
     static var limit: simulation_time { (isLong ? 25 : 9) * 86400 * second }
 
     init(in world: World) {

@@ -248,8 +248,8 @@ final class BackgroundProgram: NSObject, URLSessionDownloadDelegate, @unchecked 
         }
     }
 
-    /// Of an end that was reported to an earlier life: only if it was killed in the callback, or just after it, or if the
-    /// power failed soon.
+    /// Of an end that was reported to an earlier life: only if it was killed in the callback, or just after it, or if
+    /// the power failed soon.
     private func checkRepetition(_ number: Int, after time: simulation_time) {
         let returned = times(.reported, number).first { $0 >= time }
         guard let returned, let end = end(ofLifeAt: time) else { return }

@@ -2,8 +2,8 @@ import CSimulation
 import Foundation
 import URLLoading
 
-/// What has to hold of the tasks of a session: what is expected of each, and what its callbacks have reported. It is the
-/// session's delegate.
+/// What has to hold of the tasks of a session: what is expected of each, and what its callbacks have reported. It is
+/// the session's delegate.
 final class ExpectedTasks: NSObject, URLSessionDataDelegate, URLSessionDownloadDelegate, URLSessionWebSocketDelegate,
     @unchecked Sendable
 {

@@ -16,8 +16,8 @@ final class HTTP1Endpoint: Endpoint {
     private var incomplete: OriginServer.Request?
     private var isBusy = false
     private var isFinished = false
-    /// So that a timer knows whether the connection was idle since.
-    private var receivedOctets = 0
+    /// Both grow, so that a timer knows whether the connection was idle since.
+    private var requests = 0, receivedOctets = 0
 
     init(of server: OriginServer, on wire: any Wire, isSecure: Bool) {
         (self.server, self.wire, self.isSecure) = (server, wire, isSecure)
@@ -45,6 +45,7 @@ final class HTTP1Endpoint: Endpoint {
     private func answerNext() {
         guard !isBusy, !isFinished, var request = takeRequest() else { return }
         isBusy = true
+        requests += 1
         request.isSecure = isSecure
         if let proxy, !passOn(&request, through: proxy) { return }
         let choices = server.choices(for: request)
@@ -228,9 +229,9 @@ final class HTTP1Endpoint: Endpoint {
         isBusy = false
         // Another host's request may be next on a connection to a proxy, and no fault of that host ends it then.
         if proxy?.isFaultless != true, server.happens(.idleClose, choices) {
-            let octets = receivedOctets
+            let (requests, octets) = (requests, receivedOctets)
             Later.after(choices.seconds(2)) { [self] in
-                if !isBusy, receivedOctets == octets { finish() }
+                if !isBusy, self.requests == requests, receivedOctets == octets { finish() }
             }
         }
         // The end of a slow response is sent before it is noted here, so the next request may be there already.

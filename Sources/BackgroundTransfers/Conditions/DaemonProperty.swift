@@ -41,8 +41,8 @@ final class DaemonProperty {
         self.place = place
         self.bus = bus
         self.changed = changed
-        // The bus handles calls in their order: an owner that comes after the reply is announced by a signal. Without these
-        // signals there is nothing to wait for.
+        // The bus handles calls in their order: an owner that comes after the reply is announced by a signal. Without
+        // these signals there is nothing to wait for.
         let busName = BusClient.busName
         match("sender='\(busName)',interface='\(busName)',member='NameOwnerChanged',arg0='\(place.daemon)'")
         match(

@@ -405,8 +405,8 @@ final class ServiceSession {
         }
     }
 
-    /// Ends a task that the session cannot have. If the program is not notified, it finds that the service does not have
-    /// the task.
+    /// Ends a task that the session cannot have. If the program is not notified, it finds that the service does not
+    /// have the task.
     private func refuse(_ task: Int) {
         let failure = TransferFailure(code: -997, reason: "the session has no identifiers for new tasks")
         let end = TransferEnd(

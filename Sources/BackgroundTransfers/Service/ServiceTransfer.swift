@@ -52,7 +52,8 @@ final class ServiceTransfer {
     var hasEnded: Bool { record.end != nil }
     var hasLoad: Bool { load != nil }
     func loads(in environment: LoadingEnvironment) -> Bool { self.environment === environment }
-    /// Whether the end may be delivered: an end that the journal does not have would be delivered again by another process.
+    /// Whether the end may be delivered: an end that the journal does not have would be delivered again by another
+    /// process.
     private(set) var isEndCommitted: Bool
     /// Nil while no load runs.
     var bytesPerSecond: Double? { rate?.bytesPerSecond(at: service.loop.now) }

@@ -17,8 +17,8 @@ final class AddressRace<Candidate: AnyObject & SendableMetatype>: LoopTimerTarge
     typealias BeginLocally = (String, @escaping (LoadError?) -> Void) throws(POSIXFailure) -> Candidate
 
     private let begin: Begin
-    /// The first candidate that succeeds wins, and the others are closed. No requirement of a protocol, because the runtime
-    /// would search all conformances for it with a process's first race.
+    /// The first candidate that succeeds wins, and the others are closed. No requirement of a protocol, because the
+    /// runtime would search all conformances for it with a process's first race.
     private let close: (Candidate) -> Void
     private let key: ConnectionKey
     private let destinations: ConnectionDestinations

@@ -236,9 +236,9 @@ final class ConnectionAttempt: ConnectionChallengeDelegate {
         return address
     }
 
-    /// Nothing has arrived for the time of a handshake. RFC 8305 leaves open what follows then (§9.2): the other addresses
-    /// of the host are tried before this one is tried again. Where that has been done, the handshake goes on, and the next
-    /// request in the queue makes a connection of its own.
+    /// Nothing has arrived for the time of a handshake. RFC 8305 leaves open what follows then (§9.2): the other
+    /// addresses of the host are tried before this one is tried again. Where that has been done, the handshake goes on,
+    /// and the next request in the queue makes a connection of its own.
     func silenceTimerFired() {
         guard isSilent else { return }
         if let address = noteSilentAddress(), leftAddresses.insert(address).inserted {

@@ -8,8 +8,8 @@ package protocol HTTPExchangeStream: AnyObject {
     var isClosed: Bool { get }
     /// Whether the default evaluation trusts the server, and not only a delegate.
     var isTrusted: Bool { get }
-    /// Binds an authentication to the TLS session with the server, or with the proxy that loads the request. Nil without
-    /// TLS, and for some certificates. Computed anew at each call.
+    /// Binds an authentication to the TLS session with the server, or with the proxy that loads the request. Nil
+    /// without TLS, and for some certificates. Computed anew at each call.
     var channelBinding: ChannelBinding? { get }
     /// Whether the stream is one of several on a connection. Each counts against the server's limit of concurrent
     /// streams.

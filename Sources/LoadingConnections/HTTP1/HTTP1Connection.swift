@@ -389,8 +389,9 @@ package final class HTTP1Connection: HTTPExchangeStream, ByteStreamOwner, LoopTi
         fail(LoadError(failure), isOrderlyClose: failure.code == EPIPE)
     }
 
-    /// - Parameter isOrderlyClose: Whether the server closed its side first. Its FIN also acknowledges what it had received
-    ///   by then, and it answers nothing that it receives later. A reset without a FIN gives no such information.
+    /// - Parameter isOrderlyClose: Whether the server closed its side first. Its FIN also acknowledges what it had
+    ///   received by then, and it answers nothing that it receives later. A reset without a FIN gives no such
+    ///   information.
     func fail(_ error: LoadError, isOrderlyClose: Bool = false) {
         guard let observer else { return }
         var progress = progress

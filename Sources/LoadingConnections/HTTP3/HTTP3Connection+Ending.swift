@@ -10,8 +10,9 @@ extension HTTP3Connection {
         closeAtOnce()
     }
 
-    /// Verifies the limit as soon as each request has a response. While long responses arrive, the next connections would
-    /// otherwise have the limit too. A server whose GOAWAY is behind the end of its last response teaches the limit again.
+    /// Verifies the limit as soon as each request has a response. While long responses arrive, the next connections
+    /// would otherwise have the limit too. A server whose GOAWAY is behind the end of its last response teaches the
+    /// limit again.
     func verifyLimitEarly() {
         guard isRetired, !isIdle, !isClosed, isAtLimit, answerCount >= requestCount, !hasReceivedGoAway,
             !hasLostLocalAddress, !answerTimer.isArmed

@@ -267,7 +267,8 @@ final class HTTP3Connector {
 }
 
 extension HTTP3Connector.Failure {
-    /// The server is not trusted. Without a descriptor to read roots that is not known: over TCP the load waits for one.
+    /// The server is not trusted. Without a descriptor to read roots that is not known: over TCP the load waits for
+    /// one.
     init(trust error: LoadError) { self.init(error: error, isRefusal: !error.isDescriptorShortage) }
 }
 

@@ -23,9 +23,7 @@ final class HTTP3Services {
         let origin: HostPort
     }
 
-    init(
-        _ advertised: any AlternativeServicesStore, mayBeElsewhere: Bool = true, clock: LoopClock = .monotonic
-    ) {
+    init(_ advertised: any AlternativeServicesStore, mayBeElsewhere: Bool = true, clock: LoopClock) {
         self.advertised = advertised
         self.mayBeElsewhere = mayBeElsewhere
         self.clock = clock

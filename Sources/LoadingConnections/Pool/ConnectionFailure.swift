@@ -48,8 +48,8 @@ package enum ConnectPhase: Sendable {
     case tunnel
 }
 
-/// The phase that the first hop of a route has not completed, and when it started, by the loop's clock. Nil, where it is
-/// optional, if something else is awaited.
+/// The phase that the first hop of a route has not completed, and when it started, by the loop's clock. Nil, where it
+/// is optional, if something else is awaited.
 package struct PendingPhase: Sendable {
     package let phase: ConnectPhase
     package let since: Int64

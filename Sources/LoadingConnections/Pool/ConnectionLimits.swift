@@ -29,8 +29,8 @@ extension ConnectionPool {
             && (origin.areAttemptsSilent || !isVersionUnknown(origin))
     }
 
-    /// Whether one more connection may be made beside retired ones: a server that retires each with its first request, and
-    /// responds slowly, would otherwise have as many as there are requests. One may always be replaced.
+    /// Whether one more connection may be made beside retired ones: a server that retires each with its first request,
+    /// and responds slowly, would otherwise have as many as there are requests. One may always be replaced.
     func mayReplaceRetired(of origin: OriginConnections) -> Bool {
         origin.busyMultiplexedCount + origin.attemptCount < max(maximum(at: origin), 2)
     }

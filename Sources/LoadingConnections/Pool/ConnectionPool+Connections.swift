@@ -19,8 +19,8 @@ extension ConnectionPool {
         hand(connection, of: origin, to: next, isReused: true, events: [])
     }
 
-    /// Serves waiting requests with streams of the connection. Origins that share it take turns, so that a long queue of
-    /// one keeps no stream from the others; a request of a higher priority comes before those of all of them.
+    /// Serves waiting requests with streams of the connection. Origins that share it take turns, so that a long queue
+    /// of one keeps no stream from the others; a request of a higher priority comes before those of all of them.
     func serve(from connection: any MultiplexedConnection) {
         if connection.coalescedOrigins.isEmpty { return serve(connection.primaryOrigin, from: connection) }
         while let origin = nextInTurn(on: connection), serveFirst(of: origin, from: connection) {}

@@ -39,7 +39,8 @@ package final class ConnectionPool {
     /// The one of the last request, since most requests go to the same server as the one before them.
     @exclusivity(unchecked) private var lastOrigin: OriginConnections?
     let http3Services: HTTP3Services
-    /// Addresses that accepted a connection, and then sent nothing for the time of a TLS handshake. They are tried last.
+    /// Addresses that accepted a connection, and then sent nothing for the time of a TLS handshake. They are tried
+    /// last.
     var silentAddresses = BrokenServices<SocketAddress>()
     /// Servers that negotiate HTTP/1.1 although HTTP/2 was offered. Bounded.
     @exclusivity(unchecked) var serversOfHTTP1: Set<ConnectionKey> = []

@@ -15,7 +15,8 @@ package final class ConnectionRequest {
     let early: ExchangeRequest?
     /// Retained until the request is answered or withdrawn.
     var delegate: (any ConnectionRequestDelegate)?
-    /// The attempt that was started for this request, while it runs; or the upgrade that it waits for outside the queue.
+    /// The attempt that was started for this request, while it runs; or the upgrade that it waits for outside the
+    /// queue.
     var attempt: ConnectionAttempt?
     /// The attempt of another request whose connection may carry this one too.
     var sharedAttempt: ConnectionAttempt?

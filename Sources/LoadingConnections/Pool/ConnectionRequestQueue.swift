@@ -1,7 +1,7 @@
 /// Requests that wait for a connection: by priority, and first come, first served among equals (CONN-1).
 ///
-/// Removing a request only sets a flag. The entries of removed requests are deleted when they outnumber the waiting ones.
-/// A request whose priority changes is placed as if it had had the new priority from the beginning.
+/// Removing a request only sets a flag. The entries of removed requests are deleted when they outnumber the waiting
+/// ones. A request whose priority changes is placed as if it had had the new priority from the beginning.
 struct ConnectionRequestQueue {
     /// In the order in which they are served. None before `head` waits any more.
     private var entries: [ConnectionRequest] = []

@@ -15,7 +15,8 @@ package struct AddressQuery: Hashable, Sendable {
     var sibling: AddressQuery { AddressQuery(host, family == .ipv4 ? .ipv6 : .ipv4) }
 }
 
-/// The resolver's answer. No `Result`, whose type the runtime would find only by a search of all conformances to `Error`.
+/// The resolver's answer. No `Result`, whose type the runtime would find only by a search of all conformances to
+/// `Error`.
 package enum AddressAnswer: Hashable, Sendable {
     /// With port 0.
     case success([SocketAddress])

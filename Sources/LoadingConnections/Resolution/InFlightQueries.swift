@@ -245,9 +245,9 @@ final class InFlightQueries<Memory: ResolverCache>: @unchecked Sendable {
 extension ResolverCache {
     /// Queries whose answers such caches keep.
     ///
-    /// Not specialised. Code that knows the types asks the runtime by name for that of the queries, and the runtime then
-    /// searches all conformances for that of the cache, which a process's first load waits for. Generic code brings the
-    /// conformance along.
+    /// Not specialised. Code that knows the types asks the runtime by name for that of the queries, and the runtime
+    /// then searches all conformances for that of the cache, which a process's first load waits for. Generic code
+    /// brings the conformance along.
     ///
     /// - Parameters:
     ///   - mostThreads: The maximum number of concurrent queries.

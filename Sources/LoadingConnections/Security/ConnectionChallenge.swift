@@ -139,7 +139,7 @@ package struct TunnelChallenge {
     /// The stream to the proxy.
     let stream: ByteStream
 
-    /// Binds the authentication to the TLS session with the proxy. Nil without TLS. Computed anew at each call, and only
-    /// while the challenge is open.
+    /// Binds the authentication to the TLS session with the proxy. Nil without TLS. Computed anew at each call, and
+    /// only while the challenge is open.
     package var channelBinding: ChannelBinding? { stream.tls?.channelBinding }
 }

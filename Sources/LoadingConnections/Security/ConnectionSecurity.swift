@@ -58,7 +58,7 @@ package final class ConnectionSecurity {
     /// - Parameter clock: That of the session's loop.
     package init(
         _ configuration: TLSConfiguration, transportSecurity: AppTransportSecurity? = nil,
-        clock: LoopClock = .monotonic
+        clock: LoopClock
     ) {
         self.configuration = configuration
         self.clock = clock

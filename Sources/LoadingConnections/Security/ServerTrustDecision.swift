@@ -3,8 +3,8 @@ internal import LoadingSemantics
 internal import LoadingTransport
 
 /// Decides whether to trust the server of a new connection: presents the challenge, evaluates the certificates, and
-/// checks the requirements of App Transport Security. Confined to its loop. Reports each outcome once, and nothing after
-/// `cancel`.
+/// checks the requirements of App Transport Security. Confined to its loop. Reports each outcome once, and nothing
+/// after `cancel`.
 final class ServerTrustDecision {
     /// The negotiated parameters of the connection.
     struct Agreement {
@@ -45,8 +45,8 @@ final class ServerTrustDecision {
     }
 
     /// - Parameters:
-    ///   - agreement: Nil if a TLS handshake is in progress: then `violation(of:)` follows, and before TLS 1.3 a stapled
-    ///     OCSP response may.
+    ///   - agreement: Nil if a TLS handshake is in progress: then `violation(of:)` follows, and before TLS 1.3 a
+    ///     stapled OCSP response may.
     ///   - wasEvaluated: Whether the TLS session is resumed, and the default evaluation trusted the server when it was
     ///     made.
     func start(

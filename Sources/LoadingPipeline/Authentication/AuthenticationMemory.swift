@@ -1,7 +1,8 @@
 internal import LoadingSemantics
 
 /// Where a session's credentials were accepted, so that they are sent preemptively (AUTH-26). Shared by the loads of
-/// the session and confined to their loop. Exclusive access to the entries, which each request looks up, is not checked.
+/// the session and confined to their loop. Exclusive access to the entries, which each request looks up, is not
+/// checked.
 package final class AuthenticationMemory {
     /// The accepted credential of a protection space.
     struct Entry {

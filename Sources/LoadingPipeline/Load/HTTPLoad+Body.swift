@@ -43,7 +43,8 @@ extension HTTPLoad: BodySinkOwner {
         guard sink.isFlowing, let body = cache.served else { return }
         cache.served = nil
         if !body.isEmpty { sink.deliver(body) }
-        finishBody(.complete)
+        // Without memory for the body the load has ended.
+        if !machine.hasEnded { finishBody(.complete) }
     }
 
     func finishBody(_ end: LoadMachine.ResponseEnd) {
@@ -121,8 +122,9 @@ extension HTTPLoad: BodySinkOwner {
     private func asksAboutWhole() -> Bool {
         guard let response, let client else { return true }
         machine.apply(.asks(.response))
-        guard case .now = client.load(self, didReceive: response) else { return true }
-        machine.apply(.acceptsResponse)
+        guard case .now = client.load(self, didReceive: response), machine.receive(.acceptsResponse) else {
+            return true
+        }
         sink.open(expectedLength: response.expectedLength)
         return false
     }
@@ -136,6 +138,7 @@ extension HTTPLoad: BodySinkOwner {
 
     /// Called when the decision on storing the response has been carried out.
     package func finishStoring() {
+        environment.loop.checkConfinement(of: "A load")
         if machine.stage == .storing { end(nil) }
     }
 

@@ -78,8 +78,8 @@ extension HTTPLoad {
         return sent
     }
 
-    /// A part of a coded body could not be decoded. Not before the cache's decision: a stored response without coding has
-    /// any part, whichever codings its request has offered.
+    /// A part of a coded body could not be decoded. Not before the cache's decision: a stored response without coding
+    /// has any part, whichever codings its request has offered.
     private func refuseCodings(_ sent: inout ExchangeRequest) {
         if request.fields.contains("Accept-Encoding") { return }
         let field = HTTPFields([("Accept-Encoding", "identity")])

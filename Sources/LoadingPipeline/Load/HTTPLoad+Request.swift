@@ -32,7 +32,7 @@ extension HTTPLoad {
 
     func askForCookies() {
         // Cookies belong to HTTP. A proxy that loads an FTP URL over HTTP gets none.
-        guard request.url.scheme != .ftp else { return _ = machine.receive(.passed(.cookies)) }
+        guard request.url.scheme != .ftp else { return machine.apply(.passed(.cookies)) }
         guard case .now(let field) = environment.cookies?.cookies(for: self) ?? .now(nil) else { return }
         cookies = field
         machine.apply(.passed(.cookies))
@@ -59,11 +59,11 @@ extension HTTPLoad {
     // MARK: Body
 
     func prepareBody() {
-        if request.body.isNone { return _ = machine.receive(.passed(.requestBody)) }
+        if request.body.isNone { return machine.apply(.passed(.requestBody)) }
         guard request.body.isReplayable else {
             // The exchange requests the stream when it has a connection.
             do throws(LoadError) { try announceStream() } catch { return end(error) }
-            return _ = machine.receive(.passed(.requestBody))
+            return machine.apply(.passed(.requestBody))
         }
         withBody { [weak self] body in
             guard let self, passes(.requestBody) else { return }

@@ -8,8 +8,8 @@ struct LoadClock: Equatable {
     private(set) var lastActivity: Int64 = 0
     /// The start of the load, moved forward by the duration of suspensions.
     private var start: Int64 = 0
-    /// The idle time of earlier attempts that the server has not processed. The activity of the next attempt does not end
-    /// it, because that would be repeated without an end.
+    /// The idle time of earlier attempts that the server has not processed. The activity of the next attempt does not
+    /// end it, because that would be repeated without an end.
     private var earlierIdleTime: Int64 = 0
     private var suspension: Int64 = 0
 

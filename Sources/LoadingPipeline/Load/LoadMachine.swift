@@ -70,8 +70,8 @@ struct LoadMachine: Equatable {
         case losesRoute
         /// An upload pauses before it resumes.
         case pauses
-        /// The exchange has ended without a result while the load is suspended. `resume` starts another, with the cookies,
-        /// the stored response and the knowledge of hosts of that time.
+        /// The exchange has ended without a result while the load is suspended. `resume` starts another, with the
+        /// cookies, the stored response and the knowledge of hosts of that time.
         case givesUpExchange
         /// During a wait the host has become one that requires secure connections. The request is prepared anew.
         case becomesSecure

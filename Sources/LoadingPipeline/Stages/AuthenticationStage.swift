@@ -186,8 +186,8 @@ struct AuthenticationStage {
         self.peer = peer
     }
 
-    /// The body whose hash the next value of the field needs, if it is large and its hash is not known: then it is to be
-    /// computed while the loop is lent. Otherwise `fieldValue` computes it.
+    /// The body whose hash the next value of the field needs, if it is large and its hash is not known: then it is to
+    /// be computed while the loop is lent. Otherwise `fieldValue` computes it.
     mutating func bodyToHash(
         for subject: AuthenticationSubject, isAllowed: (LoadCredential, ProtectionSpace) -> Bool
     ) -> (body: Data, hash: DigestHash)? {
@@ -205,8 +205,8 @@ struct AuthenticationStage {
     mutating func fieldValue(
         for subject: AuthenticationSubject, isAllowed: (LoadCredential, ProtectionSpace) -> Bool
     ) -> String? {
-        // Looked up when the request was made, or for an earlier request. Meanwhile other requests have used and changed
-        // what is remembered, or it was removed.
+        // Looked up when the request was made, or for an earlier request. Meanwhile other requests have used and
+        // changed what is remembered, or it was removed.
         if attempt?.source == .memory, !authenticatesConnection { attempt = nil }
         prepare(subject, isAllowed: isAllowed)
         guard var attempt else { return nil }
@@ -504,7 +504,8 @@ struct AuthenticationStage {
 
     /// Gives up a conversation whose first token is bound to another certificate than that of the connection that would
     /// carry it: the server that sent the challenge may have several. Without a token, the challenge on this connection
-    /// begins the conversation anew. That happens once; after that the token is sent. Returns false if it is to be sent.
+    /// begins the conversation anew. That happens once; after that the token is sent. Returns false if it is to be
+    /// sent.
     mutating func givesUp(unlessBoundTo channelBinding: ChannelBinding?) -> Bool {
         guard case .connection(let proof)? = attempt?.proof, let conversation = proof.conversation,
             conversation.channelBinding != channelBinding, !hasGivenUpBinding

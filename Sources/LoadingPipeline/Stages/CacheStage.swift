@@ -17,9 +17,9 @@ struct CacheStage {
     /// The body of the stored response that is served, until it is delivered.
     var served: Data?
 
-    /// A body that is collected for storing while it is delivered. Copied at once, because the pieces occupy pooled read
-    /// buffers, which are larger than their contents and which other loads need. An object, because most bodies are not
-    /// collected here.
+    /// A body that is collected for storing while it is delivered. Copied at once, because the pieces occupy pooled
+    /// read buffers, which are larger than their contents and which other loads need. An object, because most bodies
+    /// are not collected here.
     private final class Gathering {
         let response: StoredResponse
         let limit: Int64

@@ -20,8 +20,8 @@ struct DecodingStage {
     /// Whether the last call stopped because of the time it took. The next call continues.
     var isInterrupted: Bool { decoder?.isInterrupted ?? false }
 
-    /// Reads a response's head. Responses without a body by definition are never decoded (ENC-8), nor are parts of a coded
-    /// body.
+    /// Reads a response's head. Responses without a body by definition are never decoded (ENC-8), nor are parts of a
+    /// coded body.
     mutating func begin(_ head: ResponseHead, body: BodyLength) throws(LoadError) {
         decoder = nil
         mayHoldOutput = false
@@ -32,8 +32,8 @@ struct DecodingStage {
         codings = field
     }
 
-    /// Whether the body is a range of the coded bytes (RFC 9110 §14.2) and not all of them, or has several ranges between
-    /// lines that are not coded (§15.3.7.2).
+    /// Whether the body is a range of the coded bytes (RFC 9110 §14.2) and not all of them, or has several ranges
+    /// between lines that are not coded (§15.3.7.2).
     private static func isPart(_ head: ResponseHead) -> Bool {
         guard head.status == 206 else { return false }
         if MultipartStage.mayBeMultipart(head.fields), let type = head.fields.firstValue("Content-Type"),

@@ -114,8 +114,8 @@ final class ExchangeStage: ConnectionRequestDelegate, ExchangeObserver, RouteSel
     ///
     /// - Parameters:
     ///   - identity: The identity of the connections to the server; 0 for shared ones.
-    ///   - switchesProtocol: Whether the connection may switch to another protocol. It must then use HTTP/1.1, and reach
-    ///     the server itself instead of a proxy that loads the request.
+    ///   - switchesProtocol: Whether the connection may switch to another protocol. It must then use HTTP/1.1, and
+    ///     reach the server itself instead of a proxy that loads the request.
     static func connectionKey(
         of url: HTTPURL, _ identity: UInt64, switchesProtocol: Bool, by route: ProxyRoute?, for load: HTTPLoad
     ) -> ConnectionKey {

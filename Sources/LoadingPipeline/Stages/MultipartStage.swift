@@ -34,8 +34,8 @@ final class MultipartStage {
 
     func keep(_ rest: UnsafeRawBufferPointer) { (backlog, backlogStart) = (Array(rest), 0) }
 
-    /// Calls `body` with the backlog, and keeps what it leaves. Nothing is copied, because there may be as many steps as
-    /// there are parts. `body` finds no backlog.
+    /// Calls `body` with the backlog, and keeps what it leaves. Nothing is copied, because there may be as many steps
+    /// as there are parts. `body` finds no backlog.
     func takeBacklog(_ body: (inout UnsafeRawBufferPointer) -> Void) {
         let (taken, start) = (backlog, backlogStart)
         (backlog, backlogStart) = ([], 0)

@@ -64,8 +64,8 @@ final class UploadResumptionStage: LoopTimerTarget {
 
     /// Called before a body is sent, all of it or the current part.
     ///
-    /// - Parameter request: The request with the body. After a redirect it lacks the fields that do not go to its target,
-    ///   and neither do they go there with the follow-up requests.
+    /// - Parameter request: The request with the body. After a redirect it lacks the fields that do not go to its
+    ///   target, and neither do they go there with the follow-up requests.
     func willSend(_ length: Int64?, of file: FileFacts?, with request: LoadRequest) throws(LoadError) {
         guard !hasMadeFollowUp else {
             // Two halves of different files do not make a valid upload (RES-13).

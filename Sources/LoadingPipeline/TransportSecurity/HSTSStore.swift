@@ -109,8 +109,8 @@ package final class HSTSStore: @unchecked Sendable {
         return change { hosts in (records.map { hosts.insert($0, at: now) }, []) }
     }
 
-    /// Sets a function that looks for changes of other processes. It is called on a loop at lookups, if there are hosts,
-    /// at most once a second.
+    /// Sets a function that looks for changes of other processes. It is called on a loop at lookups, if there are
+    /// hosts, at most once a second.
     package func watch(_ lookForChanges: @escaping @Sendable () -> Void) {
         lock.withLock { self.lookForChanges = lookForChanges }
     }

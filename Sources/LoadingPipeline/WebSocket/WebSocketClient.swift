@@ -20,8 +20,8 @@ package protocol WebSocketClient: LoadClient {
     func load(_ load: WebSocketLoad, didReceive octets: UnsafeRawBufferPointer, isText: Bool) -> Bool
     /// Whether the load is suspended, and with it the messages that were received.
     func load(_ load: WebSocketLoad, holdsMessages: Bool)
-    /// The close frames have been exchanged, or the connection is lost. What the end has to wait for; `resumeReading` is
-    /// to be called each time that a message is taken, or waited for.
+    /// The close frames have been exchanged, or the connection is lost. What the end has to wait for; `resumeReading`
+    /// is to be called each time that a message is taken, or waited for.
     func loadAwaits(_ load: WebSocketLoad) -> AwaitedTaking
     /// The server has broken the protocol. `fail` is to be called when the client has taken in what came before.
     func loadHasFault(_ load: WebSocketLoad)

@@ -5,8 +5,8 @@
 struct WebSocketDeadlines {
     private var clock: LoadClock
     private let totalTimeout: Double
-    /// Until when the close frames have to be exchanged, or what had arrived before the end of the connection, a fault or
-    /// a failed write has to be taken in.
+    /// Until when the close frames have to be exchanged, or what had arrived before the end of the connection, a fault
+    /// or a failed write has to be taken in.
     var closing: Int64?
     /// The time without a received octet after which a ping is sent, and after which the server then counts as lost.
     private var pingInterval: Int64?

@@ -43,8 +43,8 @@ package enum HTTP1RequestEncoder {
         }
     }
 
-    /// The lines of fields that many requests have, checked once. Empty if one of the fields cannot be sent, is `Host`, or
-    /// frames a body.
+    /// The lines of fields that many requests have, checked once. Empty if one of the fields cannot be sent, is `Host`,
+    /// or frames a body.
     package static func lines(of fields: HTTPFields) -> [UInt8] {
         var bytes: [UInt8] = []
         let isWhole: Void? = try? OctetWriter.append(to: &bytes, atMost: length(of: fields)) {

@@ -327,8 +327,8 @@ package struct HTTP1ResponseParser {
         return true
     }
 
-    /// A line may have sixteen bytes, and twice those of its chunk. Long extensions of tiny chunks would make a small body
-    /// cost as much as a large one.
+    /// A line may have sixteen bytes, and twice those of its chunk. Long extensions of tiny chunks would make a small
+    /// body cost as much as a large one.
     private mutating func countChunkLine(_ length: Int, before size: Int64) throws(HTTP1ParseError) {
         let limit = limits.maximumChunkLineLength
         let justified = 16 &+ 2 &* Int(clamping: min(size, Int64(limit)))

@@ -5,8 +5,8 @@ struct OctetWriter {
 
     /// Grows `bytes` by what `write` writes, at most `bound` octets. On an error `bytes` stays as it was.
     ///
-    /// Written elsewhere first: to fill an array with zeros takes longer than to copy a head, and in debug builds as long
-    /// as all the rest of a request.
+    /// Written elsewhere first: to fill an array with zeros takes longer than to copy a head, and in debug builds as
+    /// long as all the rest of a request.
     @inline(__always)
     static func append<Failure: Error>(
         to bytes: inout [UInt8], atMost bound: Int,

@@ -29,8 +29,9 @@ package enum HTTP3Error: Error, Equatable, Sendable {
     /// Called from inside one of the observer's methods.
     case reentered
 
-    /// Whether the peer has ended the connection with an alert of TLS, or accepts no new connection (CONNECTION_REFUSED).
-    /// Before it has confirmed the handshake it has seen no request then (RFC 9000 §20.1, RFC 9001 §4.8, §5.7).
+    /// Whether the peer has ended the connection with an alert of TLS, or accepts no new connection
+    /// (CONNECTION_REFUSED). Before it has confirmed the handshake it has seen no request then (RFC 9000 §20.1, RFC
+    /// 9001 §4.8, §5.7).
     package var isOfHandshake: Bool {
         guard case .closedByPeer(let code, isApplication: false, reason: _) = self else { return false }
         return code == 0x02 || code >> 8 == 1

@@ -1,5 +1,5 @@
-/// Why a stream or a connection ends, as the peers report it to each other (RFC 9114 §8.1, RFC 9204 §6). Unknown codes are
-/// kept.
+/// Why a stream or a connection ends, as the peers report it to each other (RFC 9114 §8.1, RFC 9204 §6). Unknown codes
+/// are kept.
 package struct HTTP3ErrorCode: RawRepresentable, Hashable, Sendable {
     package var rawValue: UInt64
 

@@ -1,6 +1,6 @@
-/// Endpoints that have failed, each with the time until which they are avoided: where HTTP/3 has failed (CONN-8), or where
-/// a connection was accepted and nothing was sent (CONN-9). A change of network clears the list, because the network may
-/// have been the cause.
+/// Endpoints that have failed, each with the time until which they are avoided: where HTTP/3 has failed (CONN-8), or
+/// where a connection was accepted and nothing was sent (CONN-9). A change of network clears the list, because the
+/// network may have been the cause.
 ///
 /// A value without a clock. Times are nanoseconds of a monotonic clock. The list is bounded; the entry that expires
 /// first is evicted.

@@ -54,9 +54,9 @@ package enum ChallengeSource: Sendable {
         }
     }
 
-    /// Whether a response with this status shows that the source has accepted the credentials of its request (AUTH-22). A
-    /// gateway in front of the server may have made an error of its own, and a busy server may reject a request before it
-    /// checks it. A proxy makes the errors of the next hop after it has checked the user.
+    /// Whether a response with this status shows that the source has accepted the credentials of its request (AUTH-22).
+    /// A gateway in front of the server may have made an error of its own, and a busy server may reject a request
+    /// before it checks it. A proxy makes the errors of the next hop after it has checked the user.
     package func hasAccepted(_ status: Int) -> Bool {
         switch status {
         case 401: self == .proxy

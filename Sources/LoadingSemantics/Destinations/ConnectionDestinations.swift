@@ -26,8 +26,8 @@ package struct ConnectionDestinations: Sendable, Hashable {
     /// The path of a local stream socket, through which every host is reached. A path that begins with NUL is a name in
     /// the abstract namespace (unix(7)).
     package var socketPath: String?
-    /// The host `*` is any host. Each host and port is in the list once. A list, because it is short, and empty in nearly
-    /// all programs.
+    /// The host `*` is any host. Each host and port is in the list once. A list, because it is short, and empty in
+    /// nearly all programs.
     private var addresses: [Given] = []
     private var redirections: [Redirection] = []
 

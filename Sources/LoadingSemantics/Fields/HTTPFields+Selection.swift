@@ -7,8 +7,8 @@ extension HTTPFields {
         return result
     }
 
-    /// The fields that have none of these names, in any letter case. The octets of the others are copied, so what is left
-    /// out, which may be secret, is not kept in memory.
+    /// The fields that have none of these names, in any letter case. The octets of the others are copied, so what is
+    /// left out, which may be secret, is not kept in memory.
     package func without(names: [String]) -> HTTPFields {
         filtered { index in !names.contains { isNamed($0, at: index) } }
     }

@@ -264,11 +264,11 @@ package struct TimeLimits: Sendable, Equatable {
     package var longestCookieLifetime = 400 * 86_400.0
     /// Interval of the checks for changes that other processes made to a store. Seconds. Decision.
     package var storeCheck = 1
-    /// A file that an FTP server modified within this time gives no resume data: its modification time has only seconds.
-    /// Source: RFC 7232 §2.2.2, which has a minute for clocks that differ.
+    /// A file that an FTP server modified within this time gives no resume data: its modification time has only
+    /// seconds. Source: RFC 7232 §2.2.2, which has a minute for clocks that differ.
     package var freshFile = seconds(60)
-    /// How long a load waits for its stored response on disk. Decision: longer than a busy disk takes, and the server can
-    /// answer too; a disk may hang for hours.
+    /// How long a load waits for its stored response on disk. Decision: longer than a busy disk takes, and the server
+    /// can answer too; a disk may hang for hours.
     package var cacheLookup = seconds(3)
     /// How long a database waits for another process, normally and after a failure. Milliseconds. Decision: loads wait
     /// for the result.

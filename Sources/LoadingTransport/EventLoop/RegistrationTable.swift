@@ -65,8 +65,8 @@ struct RegistrationTable {
     }
 }
 
-/// Identifies a registered descriptor. The generation distinguishes it from earlier ones with the same index, whose events may
-/// already be fetched.
+/// Identifies a registered descriptor. The generation distinguishes it from earlier ones with the same index, whose
+/// events may already be fetched.
 package struct LoopRegistration: Sendable, Equatable {
     let index: Int
     let generation: UInt32

@@ -75,8 +75,8 @@ package enum PrivateCopy {
         }
     }
 
-    /// - Parameter most: Fails if there are more bytes. The size does not say so of a file that grows, or that some file
-    ///   systems give as 0.
+    /// - Parameter most: Fails if there are more bytes. The size does not say so of a file that grows, or that some
+    ///   file systems give as 0.
     private static func readAll(
         of original: Original, into copy: Int32, most: Int = .max
     ) throws(POSIXFailure) {

@@ -124,7 +124,8 @@ package final class ByteStream: ReadinessHandler {
         switch step {
         case .wantsRead: mayRead = false
         case .wantsWrite: mayWrite = false
-        // The peer's part may have been read before the loop was notified that it is there, and it is not notified afterwards.
+        // The peer's part may have been read before the loop was notified that it is there, and it is not notified
+        // afterwards.
         case .wantsTrust, .wantsIdentity, .complete, .failed: lastArrival = loop.now
         }
         return step

@@ -36,8 +36,8 @@ final class BackgroundSession: @unchecked Sendable {
     /// The number of the attachment; nil before the first one.
     private var attachment: UInt64?
     private let timer = LoopTimer()
-    /// The tasks that have not been delivered to the program completely, by the identifier that the service knows. Before
-    /// the session was attached: by the number of the task.
+    /// The tasks that have not been delivered to the program completely, by the identifier that the service knows.
+    /// Before the session was attached: by the number of the task.
     private var loads: [Int: BackgroundLoad] = [:]
     /// Tasks that were delivered completely while the session was being attached, and that the service may still list.
     private var deliveredTasks: Set<Int> = []

@@ -66,7 +66,8 @@ struct RequestFiles: Sendable {
 
     /// The description with the files in the folder; nil if that takes time.
     func prepareAtOnce(in folder: UploadFolder) -> TransferDescription? {
-        // The service could not determine whether the machine has started again since, so the file must be synchronized.
+        // The service could not determine whether the machine has started again since, so the file must be
+        // synchronized.
         if Boot.identifier.isEmpty { return nil }
         switch content {
         case .file(let original):

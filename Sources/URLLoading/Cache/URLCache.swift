@@ -94,8 +94,8 @@ open class URLCache: NSObject, @unchecked Sendable {
         directory = .applicationCache
     }
 
-    /// Creates a cache in a directory with a path. A relative path is relative to the default directory. The older form of
-    /// ``init(memoryCapacity:diskCapacity:directory:)``.
+    /// Creates a cache in a directory with a path. A relative path is relative to the default directory. The older form
+    /// of ``init(memoryCapacity:diskCapacity:directory:)``.
     public init(memoryCapacity: Int, diskCapacity: Int, diskPath path: String?) {
         memory = ResponseMemory(capacity: memoryCapacity)
         diskLimit = max(0, diskCapacity)

@@ -10,7 +10,8 @@ internal import LoadingSemantics
 /// They come in their order and one at a time, also if the place changes while some are due. Only a run loop that a
 /// callback runs makes further ones meanwhile.
 final class CallbackSchedule: @unchecked Sendable {
-    // Sendable: the mutable state is guarded by the lock. Blocks are only added to the run loop, which any thread may do.
+    // Sendable: the mutable state is guarded by the lock. Blocks are only added to the run loop, which any thread may
+    // do.
 
     /// All share it, so that objects with the same delegate never call it at the same time.
     private static let sharedQueue = DispatchQueue(label: "NetService")

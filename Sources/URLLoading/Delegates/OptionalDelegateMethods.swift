@@ -1,8 +1,8 @@
 public import Foundation
 
-// On Apple's platforms the methods of the delegates are optional, and programs that pass events on call them with a question
-// mark: `delegate.urlSession?(session, task: task, didCompleteWithError: error)`. Such a call finds the properties below, whose
-// values are called with the same arguments. A plain call finds the methods.
+// On Apple's platforms the methods of the delegates are optional, and programs that pass events on call them with a
+// question mark: `delegate.urlSession?(session, task: task, didCompleteWithError: error)`. Such a call finds the
+// properties below, whose values are called with the same arguments. A plain call finds the methods.
 extension URLSessionDelegate {
     /// The methods of this name, for calls with a question mark.
     @_disfavoredOverload
@@ -28,8 +28,8 @@ public struct OptionalBackgroundEventsMethod: Sendable {
 
 /// The methods `urlSession` of a delegate, for calls with a question mark.
 ///
-/// Each call has the arguments of the delegate's method. If the delegate does not implement that method, the call is nil, and
-/// the completion handler is not called.
+/// Each call has the arguments of the delegate's method. If the delegate does not implement that method, the call is
+/// nil, and the completion handler is not called.
 public struct OptionalDelegateMethods: Sendable {
     private let delegate: DelegateReference
 

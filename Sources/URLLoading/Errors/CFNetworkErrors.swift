@@ -1,5 +1,5 @@
-// The numbers are those of CFNetwork. Errors of this library with the domain `kCFErrorDomainCFNetwork` have some of them, as
-// underlying errors; the others are for programs that compare with them.
+// The numbers are those of CFNetwork. Errors of this library with the domain `kCFErrorDomainCFNetwork` have some of
+// them, as underlying errors; the others are for programs that compare with them.
 
 /// The domain of errors with a code of ``CFNetworkErrors``.
 nonisolated(unsafe) public let kCFErrorDomainCFNetwork: CFString = "kCFErrorDomainCFNetwork"

@@ -79,8 +79,8 @@ public struct URLSessionEvent: Sendable, Equatable, CustomStringConvertible {
         public static let transactionEnded = Name(rawValue: "transaction.ended")
         /// The task has ended: `error.type` if it has failed.
         public static let taskEnded = Name(rawValue: "task.ended")
-        /// A message of the library that does not concern a task: for example, a cookie file cannot be written. Without a
-        /// handler it is written to standard error.
+        /// A message of the library that does not concern a task: for example, a cookie file cannot be written. Without
+        /// a handler it is written to standard error.
         public static let message = Name(rawValue: "message")
         /// The handler was too slow, and `count` events are missing here.
         public static let eventsLost = Name(rawValue: "events.lost")
@@ -115,7 +115,8 @@ public struct URLSessionEvent: Sendable, Equatable, CustomStringConvertible {
     public let task: Int?
     /// One line of text for people.
     public let message: String
-    /// Values for programs. The names are those of OpenTelemetry where it has one. Times are in milliseconds, sizes in bytes.
+    /// Values for programs. The names are those of OpenTelemetry where it has one. Times are in milliseconds, sizes in
+    /// bytes.
     public let attributes: [String: String]
 
     public var description: String {

@@ -11,8 +11,8 @@ internal import Synchronization
 /// thread; the calls are processed on the session's loop. A protocol cannot be paused: data that the consumer does not
 /// accept yet is buffered in the load.
 final class ProtocolSource: LoadSource, @unchecked Sendable {
-    // Sendable because `load`, `core` and `challenges` are confined to the loop, `running` to the queue, and the rest is
-    // constant or atomic.
+    // Sendable because `load`, `core` and `challenges` are confined to the loop, `running` to the queue, and the rest
+    // is constant or atomic.
 
     /// Serial, because on Apple platforms all protocols share one thread.
     private static let queue = DispatchQueue(label: "URLProtocol")

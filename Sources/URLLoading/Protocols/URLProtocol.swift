@@ -72,8 +72,8 @@ open class URLProtocol: NSObject {
     // MARK: Registration
 
     /// Registers a class for all sessions of the process. It is queried before classes that were registered earlier,
-    /// and after those of the session's configuration. A class that is registered again comes first, and is still queried
-    /// once. Returns false if it is not a subclass of `URLProtocol`.
+    /// and after those of the session's configuration. A class that is registered again comes first, and is still
+    /// queried once. Returns false if it is not a subclass of `URLProtocol`.
     @discardableResult open class func registerClass(_ protocolClass: AnyClass) -> Bool {
         guard let protocolClass = protocolClass as? URLProtocol.Type else { return false }
         ProtocolRegistry.shared.register(protocolClass)

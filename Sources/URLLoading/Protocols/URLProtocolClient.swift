@@ -13,8 +13,8 @@ public protocol URLProtocolClient: NSObjectProtocol {
     func urlProtocol(
         _ protocol: URLProtocol, didReceive response: URLResponse, cacheStoragePolicy policy: URLCache.StoragePolicy)
 
-    /// The next piece of the body. Returns at once. What the delegate has not taken is kept in memory without a limit, so
-    /// a protocol of large bodies should not load faster than they are used.
+    /// The next piece of the body. Returns at once. What the delegate has not taken is kept in memory without a limit,
+    /// so a protocol of large bodies should not load faster than they are used.
     func urlProtocol(_ protocol: URLProtocol, didLoad data: Data)
 
     /// The body is complete.

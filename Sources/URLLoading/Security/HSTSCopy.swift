@@ -6,8 +6,8 @@ package import LoadingStorage
 /// The HSTS hosts on disk (TLS-7).
 ///
 /// The file is read on the thread that creates the first session that is not ephemeral, because loads query the store
-/// on their loop. If reading fails, it is repeated while loads query the store. Changes of other processes are read while
-/// loads query a store that has hosts.
+/// on their loop. If reading fails, it is repeated while loads query the store. Changes of other processes are read
+/// while loads query a store that has hosts.
 package final class HSTSCopy: FlushedStore {
     static let shared = HSTSCopy(in: .applicationData)
 

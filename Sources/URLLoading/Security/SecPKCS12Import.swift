@@ -20,9 +20,9 @@ nonisolated(unsafe) public let kSecImportItemKeyID: CFString = "keyid"
 /// `kSecImportItem…`, or to an empty array if the archive has no key.
 ///
 /// Returns `errSecDecode` if the data is not an archive, `errSecAuthFailed` for a wrong password,
-/// `errSecServiceNotAvailable` without OpenSSL, and `errSecUnsupportedFormat` if OpenSSL does not have the algorithm that
-/// encrypts the archive. Old archives use RC2, RC4 or DES, for which OpenSSL 3 loads a module, `legacy.so`, that some
-/// systems package separately.
+/// `errSecServiceNotAvailable` without OpenSSL, and `errSecUnsupportedFormat` if OpenSSL does not have the algorithm
+/// that encrypts the archive. Old archives use RC2, RC4 or DES, for which OpenSSL 3 loads a module, `legacy.so`, that
+/// some systems package separately.
 @discardableResult
 public func SecPKCS12Import(
     _ pkcs12_data: CFData, _ options: CFDictionary, _ items: UnsafeMutablePointer<CFArray?>

@@ -78,8 +78,8 @@ public final class SecTrust: NSObject, @unchecked Sendable {
         return certificate == other.certificate
     }
 
-    /// Whether this was evaluated as the loader does by default, and is trusted. A program may have made it itself: then
-    /// it must have the response that the server has stapled to the certificates of `presented`.
+    /// Whether this was evaluated as the loader does by default, and is trusted. A program may have made it itself:
+    /// then it must have the response that the server has stapled to the certificates of `presented`.
     func isTrustedByDefault(for host: String, as presented: SecTrust) -> Bool {
         if presented !== self {
             let (response, isResponseSet) = presented.read { ($0.response, $0.isResponseSet) }

@@ -113,8 +113,8 @@ nonisolated(unsafe) public let kSecPropertyTypeTitle: CFString = "title"
 /// Why a certificate is not trusted in ``SecTrustCopyProperties(_:)``, a string.
 nonisolated(unsafe) public let kSecPropertyTypeError: CFString = "error"
 
-/// A dictionary for each certificate of the chain, from the leaf to the root, with its name, and what is wrong with it if
-/// the last evaluation has failed. Empty if there was no evaluation since the last change.
+/// A dictionary for each certificate of the chain, from the leaf to the root, with its name, and what is wrong with it
+/// if the last evaluation has failed. Empty if there was no evaluation since the last change.
 @discardableResult
 public func SecTrustCopyProperties(_ trust: SecTrust) -> CFArray? {
     guard let outcome = trust.knownOutcome else { return NSArray() }

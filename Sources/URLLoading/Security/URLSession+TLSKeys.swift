@@ -5,9 +5,9 @@ extension URLSession {
     /// names, with which tools like Wireshark decrypt recorded traffic. True by default; without the variable nothing
     /// is written, and this has no effect.
     ///
-    /// A program whose traffic must stay secret from the user who sets its environment sets this to false before it makes
-    /// its first session. It may be read and set on any thread, and applies to all sessions of the process. Connections
-    /// whose handshake is over when it is set to false have written their secrets already.
+    /// A program whose traffic must stay secret from the user who sets its environment sets this to false before it
+    /// makes its first session. It may be read and set on any thread, and applies to all sessions of the process.
+    /// Connections whose handshake is over when it is set to false have written their secrets already.
     ///
     /// All connections over TLS and QUIC append lines in the NSS key log format. A new file has mode 0600. If the file
     /// cannot be opened, a message says so once, on standard error or as ``URLSessionEvent/Name/message`` to

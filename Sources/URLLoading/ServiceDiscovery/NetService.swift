@@ -159,8 +159,8 @@ open class NetService: NSObject {
         }
     }
 
-    /// Has a callback come for what `take` takes out of the state then, if it is not nil. It is taken without a delegate
-    /// too, so that a later delegate gets later changes.
+    /// Has a callback come for what `take` takes out of the state then, if it is not nil. It is taken without a
+    /// delegate too, so that a later delegate gets later changes.
     private func deliver<News: Sendable>(
         _ take: @escaping @Sendable (inout State) -> News?,
         to body: @escaping @Sendable (NetService, any NetServiceDelegate, News) -> Void

@@ -3,8 +3,8 @@ internal import LoadingEvents
 internal import LoadingSemantics
 
 // Many packages have methods of their own for Linux, with the signatures that FoundationNetworking lacks. These are
-// preferred (`@_disfavoredOverload`), because a call in a package that imports both would be ambiguous. Where the delegate is left
-// out, the methods of the class are called, which a subclass may override.
+// preferred (`@_disfavoredOverload`), because a call in a package that imports both would be ambiguous. Where the
+// delegate is left out, the methods of the class are called, which a subclass may override.
 extension URLSession {
     /// Loads a request and returns the complete body. Throws the error of the task if the load fails; an HTTP error
     /// status does not throw.

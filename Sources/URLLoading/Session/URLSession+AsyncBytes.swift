@@ -39,8 +39,8 @@ open class _URLSessionMembers: NSObject, @unchecked Sendable {
 
             private let body: Body
             private var piece = Piece(capacity: 0)
-            /// The next byte in `piece`, and how many bytes are left. A pointer, because in debug builds, where nothing is
-            /// inlined, an access to an array costs several times as much.
+            /// The next byte in `piece`, and how many bytes are left. A pointer, because in debug builds, where nothing
+            /// is inlined, an access to an array costs several times as much.
             @usableFromInline var position: UnsafePointer<UInt8>
             @usableFromInline var left = 0
 

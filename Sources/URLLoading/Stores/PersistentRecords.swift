@@ -339,9 +339,9 @@ final class PersistentRecords<Memory: RecordMemory>: FlushedStore, @unchecked Se
     }
 }
 
-// These are not specialised, because each process makes four stores for its first session. Code that knows the memory's type asks
-// the runtime by name for the type of the records, and the runtime then searches all conformances for that of the memory.
-// Generic code brings the conformance along.
+// These are not specialised, because each process makes four stores for its first session. Code that knows the memory's
+// type asks the runtime by name for the type of the records, and the runtime then searches all conformances for that of
+// the memory. Generic code brings the conformance along.
 extension RecordMemory {
     /// A store in memory only.
     @inline(never)

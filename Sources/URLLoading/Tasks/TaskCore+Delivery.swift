@@ -230,8 +230,8 @@ extension TaskCore {
         } else if case .file(let path) = ending.body {
             uselessFile = (path, UnfinishedFiles.shared.claim(on: path))
         }
-        // The answer to `willCacheResponse` may still be pending, or the cache of the program may be asked to store. A weak
-        // reference costs much, so other tasks have none.
+        // The answer to `willCacheResponse` may still be pending, or the cache of the program may be asked to store. A
+        // weak reference costs much, so other tasks have none.
         let isKnown = isForDelegate || core.urlCache.map { type(of: $0) != URLCache.self } ?? false
         // Released outside the lock, because deinits may run the program's code.
         let held = locked { [result] values in

@@ -95,15 +95,17 @@ final class TaskCore: Delivery, Callout, @unchecked Sendable {
     /// Read on all threads until the delivery of the end, which releases it, because a handler may retain the task.
     var result: TaskResult
 
+    // MARK: Written with `lock`, and read by the delivery of the end, which comes after the last write
+
+    /// Whether another task, or the owner of a captured connection, gets what remains.
+    var isSilent = false
+
     // MARK: Written on the loop, and read by the delivery of the end, which comes after the last write
 
     @exclusivity(unchecked) var log: EventLog?
     /// The requests of the task with their responses, while there is a log: one more for each redirect and each answer
     /// to a challenge.
     @exclusivity(unchecked) var fetches: [URLSessionTaskMetrics.Fetch] = []
-    /// Whether another task, or the owner of a captured connection, gets what remains. Written with the lock, on the
-    /// loop or by a delivery before that of the end.
-    var isSilent = false
 
     // MARK: Confined to the loop
 

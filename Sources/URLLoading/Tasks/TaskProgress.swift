@@ -70,8 +70,8 @@ final class TaskProgress: Sendable {
 
 /// A progress that acts on its task within the call.
 ///
-/// Not with handlers: Foundation on Linux calls them from a concurrent queue, so that one of `resume()` overtakes that of
-/// a `pause()` just before, and the task stays suspended for ever.
+/// Not with handlers: Foundation on Linux calls them from a concurrent queue, so that one of `resume()` overtakes that
+/// of a `pause()` just before, and the task stays suspended for ever.
 private final class ActingProgress: Progress, @unchecked Sendable {
     // Sendable as its superclass. The task is set before the program has the progress.
     weak var task: URLSessionTask?

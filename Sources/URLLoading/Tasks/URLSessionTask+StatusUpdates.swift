@@ -5,8 +5,8 @@ internal import Synchronization
 
 /// The superclass of ``URLSessionTask``; not for other use.
 ///
-/// It has the types that are additions to Apple's API. Programs nest their own of the same names in the classes of tasks:
-/// the type of a class has precedence over that of its superclass, but two of one class would be ambiguous.
+/// It has the types that are additions to Apple's API. Programs nest their own of the same names in the classes of
+/// tasks: the type of a class has precedence over that of its superclass, but two of one class would be ambiguous.
 open class _URLSessionTaskMembers: NSObject, @unchecked Sendable {
     // Sendable: it has no state.
 
@@ -29,8 +29,9 @@ open class _URLSessionTaskMembers: NSObject, @unchecked Sendable {
         /// The fraction of the body bytes of both directions that have been sent and received, from 0 to 1, as in the
         /// task's ``URLSessionTask/progress``.
         ///
-        /// It is 0 while a length is unknown, and 1 when the task has completed without an error. If a body takes longer
-        /// to send, the fraction is that of the bytes sent, because the length of the response is unknown until then.
+        /// It is 0 while a length is unknown, and 1 when the task has completed without an error. If a body takes
+        /// longer to send, the fraction is that of the bytes sent, because the length of the response is unknown until
+        /// then.
         public var fractionCompleted: Double {
             if state == .completed, !hasFailed { return 1 }
             if showsOnlySent {

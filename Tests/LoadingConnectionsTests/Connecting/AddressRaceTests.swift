@@ -273,8 +273,9 @@ import Testing
             }
             if hasWaitedLong { try await stepped.step(by: loop.limits.addressSilence + 1) }
             await loop.run { started.current?.value.cancel() }
-            // Names are resolved again only after the long silence. The IPv6 query may be repeated: that there is no such
-            // address is remembered only beside an IPv4 address, and the race may have ended before that query began.
+            // Names are resolved again only after the long silence. The IPv6 query may be repeated: that there is no
+            // such address is remembered only beside an IPv4 address, and the race may have ended before that query
+            // began.
             try await remember("silent")
             #expect(hosts.asked.events.filter { $0.family == .ipv4 }.count == (hasWaitedLong ? 2 : 1))
         }

@@ -131,7 +131,7 @@ import Testing
         try NetworkNamespace.raiseLoopback()
         try NetworkNamespace.addWayOut()
         let store = TransientAlternatives()
-        let (watching, resting) = (HTTP3Services(store), HTTP3Services(store))
+        let (watching, resting) = (HTTP3Services(store, clock: .monotonic), HTTP3Services(store, clock: .monotonic))
         for (services, origin) in [(watching, Self.place), (resting, Self.other)] { say(services, origin) }
         try NetworkNamespace.ip("address", "add", "10.0.0.7/24", "dev", "out")
         watching.networkChanged(to: try #require(LocalAddresses()))

@@ -79,7 +79,7 @@ import Testing
         authority = try TestCertificateAuthority()
         var configuration = TLSConfiguration()
         configuration.roots = .only([.der(authority.root.der)])
-        security = ConnectionSecurity(configuration)
+        security = ConnectionSecurity(configuration, clock: .monotonic)
     }
 
     private func shakeHands(_ server: ScriptedServer, host: String = "localhost") async throws -> (Outcome, Client) {

@@ -25,7 +25,7 @@ final class PoolOnLoop: @unchecked Sendable {
         self.loop = loop
         origin = ConnectionKey(isSecure: isSecure, host: host, port: UInt16(port), proxyMode: proxyMode)
         pool = ConnectionPool(
-            loop: loop, security: ConnectionSecurity(configuration), maximumPerHost: limit,
+            loop: loop, security: ConnectionSecurity(configuration, clock: loop.clock), maximumPerHost: limit,
             isAlwaysDirect: isAlwaysDirect, resolver: resolver)
     }
 

@@ -333,7 +333,7 @@ import Testing
         #expect(steps == ["send again", "send again", "send again", "ask digest r after 1 not u"])
     }
 
-    @Test("a server that rejects each credential is not asked for ever") func endless() throws {
+    @Test("endless challenges: the 65th response is delivered") func endless() throws {
         let bench = try Bench()
         var steps: [String] = []
         for number in 0..<66 {

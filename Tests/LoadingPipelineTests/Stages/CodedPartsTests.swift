@@ -40,7 +40,8 @@ private final class PartClient: LoadClient, @unchecked Sendable {
     init(_ url: URL) throws {
         let address = try HTTPURL(url.absoluteString)
         loop.post { [self] in
-            let pool = ConnectionPool(loop: loop, security: ConnectionSecurity(TLSConfiguration()), maximumPerHost: 1)
+            let pool = ConnectionPool(
+                loop: loop, security: ConnectionSecurity(TLSConfiguration(), clock: loop.clock), maximumPerHost: 1)
             let environment = LoadingEnvironment(
                 loop: loop, pool: pool,
                 transportSecurity: TransportSecurityStage(hosts: HSTSStore(suffixes: .topLevelDomains), rules: nil),

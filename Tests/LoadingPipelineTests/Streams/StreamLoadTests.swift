@@ -28,7 +28,8 @@ import Testing
         init(to server: ScriptedServer, sendBufferSize: Int32? = nil) throws {
             stepped = try SteppedLoop()
             pool = ConnectionPool(
-                loop: stepped.loop, security: ConnectionSecurity(TLSConfiguration()), maximumPerHost: 6)
+                loop: stepped.loop, security: ConnectionSecurity(TLSConfiguration(), clock: stepped.loop.clock),
+                maximumPerHost: 6)
             environment = LoadingEnvironment(
                 loop: stepped.loop, pool: pool,
                 transportSecurity: TransportSecurityStage(hosts: HSTSStore(suffixes: .topLevelDomains), rules: nil),

@@ -33,7 +33,8 @@ final class ExchangeBench: @unchecked Sendable {
             return .failure(NameFailure(code: -2))
         }
         pool = ConnectionPool(
-            loop: stepped.loop, security: ConnectionSecurity(TLSConfiguration()), maximumPerHost: 6, resolver: resolver)
+            loop: stepped.loop, security: ConnectionSecurity(TLSConfiguration(), clock: stepped.loop.clock),
+            maximumPerHost: 6, resolver: resolver)
         let environment = LoadingEnvironment(
             loop: stepped.loop, pool: pool,
             transportSecurity: TransportSecurityStage(hosts: HSTSStore(suffixes: .topLevelDomains), rules: nil),

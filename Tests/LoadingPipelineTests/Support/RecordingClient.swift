@@ -7,7 +7,8 @@ import TestSupport
 
 @testable import LoadingPipeline
 
-/// Notes what a load reports to its client, and gives the answers that a test has prepared. Confined to the load's loop.
+/// Notes what a load reports to its client, and gives the answers that a test has prepared. Confined to the load's
+/// loop.
 final class RecordingClient: LoadClient, @unchecked Sendable {
     // Sendable because what is mutable is touched on the loop only.
 

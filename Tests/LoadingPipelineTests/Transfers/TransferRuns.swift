@@ -21,7 +21,8 @@ final class TransferRuns: @unchecked Sendable {
 
     init() throws {
         folder = try TemporaryDirectory()
-        pool = ConnectionPool(loop: loop, security: ConnectionSecurity(TLSConfiguration()), maximumPerHost: 2)
+        pool = ConnectionPool(
+            loop: loop, security: ConnectionSecurity(TLSConfiguration(), clock: loop.clock), maximumPerHost: 2)
         environment = LoadingEnvironment(
             loop: loop, pool: pool,
             transportSecurity: TransportSecurityStage(hosts: hosts, rules: nil),

@@ -341,8 +341,8 @@ import Testing
         let user = try KeyringUserProcess(in: folder.path, environment: session.environment)
         let threads = try user.ask("threads")
         let before = try user.ask("descriptors")
-        // GLib's threads have an eventfd each, and so has each keyring. Threads of GLib release the latter, and close the
-        // socket, a little after the keyring is closed.
+        // GLib's threads have an eventfd each, and so has each keyring. Threads of GLib release the latter, and close
+        // the socket, a little after the keyring is closed.
         @discardableResult
         func left(atMost count: Int) throws -> Int {
             let end = ContinuousClock.now + .testDeadline

@@ -35,7 +35,7 @@ import Testing
 
     // What many ask for goes out before all have asked.
     @Test(
-        "many jobs run in turns, with callbacks between them",
+        "handlers are called again after every 32 jobs",
         arguments: [(1, [1]), (32, [32]), (100, [32, 64, 96, 100])])
     func jobs(count: Int, turns: [Int]) async throws {
         let handler = Handler()

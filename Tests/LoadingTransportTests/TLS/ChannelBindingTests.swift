@@ -30,8 +30,8 @@ import Testing
         #expect(hash?.joined() == row.hash)
     }
 
-    // SHA-256 replaces MD5 and SHA-1. For RSASSA-PSS the hash function is a parameter of the signature. Ed25519 has none that
-    // a certificate could be hashed with.
+    // SHA-256 replaces MD5 and SHA-1. For RSASSA-PSS the hash function is a parameter of the signature. Ed25519 has
+    // none that a certificate could be hashed with.
     static let cases = [
         Case(
             signature: "ecdsa-with-SHA256",

@@ -46,7 +46,7 @@ import Testing
         #expect(try outcome(with, identity: TLSIdentity(known)) == nil)
         #expect(server.connections[1].handshake?.clientCertificate == known.certificate)
 
-        let unknown = try TestCertificateAuthority(.authority("Unknown")).issue(.client("Unknown"))
+        let unknown = try TestCertificateAuthority(.authority("Other Root")).issue(.client("Unknown"))
         let rejected = try TLSClient(to: server, context: context)
         #expect(try outcome(rejected, identity: TLSIdentity(unknown))?.code == -1205)
     }

@@ -1,7 +1,7 @@
 internal import Glibc
 
-/// A UDP relay on loopback that can delay datagrams, and forge answers. Datagrams of clients are held until `release`, and
-/// again after `hold`.
+/// A UDP relay on loopback that can delay datagrams, and forge answers. Datagrams of clients are held until `release`,
+/// and again after `hold`.
 package final class DatagramRelay: Sendable {
     package let port: Int
     private let target: Int

@@ -123,11 +123,11 @@ import URLLoading
 
     // CONN-10
     @Test(
-        "a kept connection that dies unanswered",
+        "a reused connection that is lost before the response",
         arguments: [
             ("GET", true), ("HEAD", true), ("PUT", true), ("DELETE", true), ("POST", false), ("PATCH", false),
         ])
-    func aKeptConnectionThatDiesUnanswered(method: String, isRepeated: Bool) async throws {
+    func aReusedConnectionThatIsLostBeforeTheResponse(method: String, isRepeated: Bool) async throws {
         let server = try ScriptedServer(connections: [
             [
                 .expectRequest, .send("HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nfirst"), .expectRequest, .close,
@@ -193,7 +193,7 @@ import URLLoading
     }
 
     // CONN-10, T-51: a stream that was read from cannot be sent again from its start, and the delegate has no other
-    @Test("an idle connection that is lost under a streamed body", arguments: [true, false])
+    @Test("a reused connection that is lost during a streamed body", arguments: [true, false])
     func aKeptConnectionThatDiesUnderAStreamedBody(isRead: Bool) async throws {
         let hasRead = Signal("the first piece")
         let isGone = Signal("the connection's end")
@@ -257,7 +257,7 @@ import URLLoading
     }
 
     // CONN-10: a body that had begun is not asked for again
-    @Test("an idle connection that is lost within its response") func aConnectionLostWithinItsResponse() async throws {
+    @Test("a reused connection that is lost within its response") func aConnectionLostWithinItsResponse() async throws {
         let server = try ScriptedServer(connections: [
             [
                 .expectRequest, .send("HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nfirst"), .expectRequest,

@@ -22,7 +22,8 @@ struct ServiceStreamTests {
         return data.map { String(decoding: $0, as: UTF8.self) } ?? ""
     }
 
-    // STREAM-10: any host in the local network may publish services, and other requests of the session use the same names
+    // STREAM-10: any host in the local network may publish services, and other requests of the session use the same
+    // names
     @Test("the address that comes with a service counts for names of .local only") func address() async throws {
         let server = try ScriptedServer { try $0.send("hello\n") }
         defer { server.stop() }

@@ -171,7 +171,7 @@ import URLLoading
     }
 
     // CONN-10, T-51
-    @Test("an idle connection that is lost under the body", arguments: Kind.allCases, ["PUT", "POST"])
+    @Test("a reused connection that is lost during the body", arguments: Kind.allCases, ["PUT", "POST"])
     func aKeptConnectionThatDiesUnderTheBody(kind: Kind, method: String) async throws {
         let server = try ScriptedServer { connection in
             while let request = try? connection.readRequestHead() {

@@ -27,8 +27,8 @@ import URLLoadingTesting
                 try await Self.echo(on: tasks)
                 let busy = try Self.resident()
                 let deadline = ContinuousClock.now + .seconds(20)
-                // From OpenSSL 3.2 on, the buffer for writing is not kept anyhow. Of that for reading, which has a little
-                // more than four pages, the two or three that are its own go back.
+                // From OpenSSL 3.2 on, the buffer for writing is not kept anyhow. Of that for reading, which has a
+                // little more than four pages, the two or three that are its own go back.
                 while try busy - Self.resident() < Self.count * 8_000 {
                     if ContinuousClock.now > deadline { exit(3) }
                     try await Task.sleep(for: .milliseconds(100))

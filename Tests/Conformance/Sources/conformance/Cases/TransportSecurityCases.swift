@@ -28,7 +28,7 @@ private func untrustedServer() async throws -> URL {
 
 // `NSURLErrorServerCertificateUntrusted` and its neighbours have wrong values in the toolchain's Foundation.
 let transportSecurityCases: [Case] = [
-    Case("TLS-4", "TLS-5", name: "a certificate without a trusted issuer is -1202") {
+    Case("TLS-4", "TLS-5", name: "a self-signed certificate is -1202") {
         try equal(
             await makeSession().load(try await untrustedServer()).code,
             URLError.Code.serverCertificateUntrusted.rawValue, "error")
