@@ -1,3 +1,4 @@
+import LoadingEvents
 import LoadingSemantics
 import LoadingTransport
 import TestSupport

@@ -1,4 +1,5 @@
 import Foundation
+import LoadingEvents
 import LoadingSemantics
 import LoadingTransport
 import TestSupport
