@@ -147,7 +147,7 @@ extension HTTPLoad {
             // Once stored, parts can no longer be told apart.
             if cache.isGathering, MultipartStage(response) != nil { stopGathering() }
         case .outdated: removeStored()
-        case .remove(let keys): environment.responses?.remove(keys, of: self)
+        case .remove(let keys): environment.responses?.remove(keys, of: self, since: nil)
         case .refresh(let stored): refresh(stored)
         case .serve(let stored, let fate):
             guard var entry = cache.entry else { return false }
@@ -176,9 +176,9 @@ extension HTTPLoad {
         if cache.stopGathering() { removeStored() }
     }
 
-    /// Removes the stored response of the request.
+    /// Removes the stored response of the request, unless it was stored since the load began.
     private func removeStored() {
-        if let key = request.cacheKey { environment.responses?.remove([key], of: self) }
+        if let key = request.cacheKey { environment.responses?.remove([key], of: self, since: cache.changeCount) }
     }
 
     private func refresh(_ stored: StoredResponse) {

@@ -80,7 +80,7 @@ extension HTTPLoad {
     private func outdateUploaded() {
         guard let uploading, let response else { return }
         let keys = uploading.outdatedKeys(response.head, to: request)
-        if !keys.isEmpty { environment.responses?.remove(keys, of: self) }
+        if !keys.isEmpty { environment.responses?.remove(keys, of: self, since: nil) }
     }
 
     private func send(_ next: UploadRequest, _ pause: Int) {

@@ -20,7 +20,9 @@ package protocol ResponseStore: AnyObject {
     /// The server has confirmed the stored response, which now has this head.
     func update(_ entry: CacheEntry, of load: HTTPLoad)
     /// Removes the stored responses for these keys.
-    func remove(_ keys: [CacheKey], of load: HTTPLoad)
+    ///
+    /// - Parameter changeCount: Responses that were stored since stay. Nil to remove all.
+    func remove(_ keys: [CacheKey], of load: HTTPLoad, since changeCount: UInt64?)
 }
 
 /// A response in the cache, with its body as delivered to the client.

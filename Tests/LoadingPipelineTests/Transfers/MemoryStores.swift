@@ -83,5 +83,7 @@ final class MemoryResponseStore: ResponseStore {
         if let key = load.request.cacheKey, self[key] != nil { self[key] = entry }
     }
 
-    func remove(_ keys: [CacheKey], of load: HTTPLoad) { for key in keys { self[key] = nil } }
+    func remove(_ keys: [CacheKey], of load: HTTPLoad, since changeCount: UInt64?) {
+        for key in keys { self[key] = nil }
+    }
 }

@@ -212,6 +212,38 @@ import URLLoading
         #expect(bodies == ["own", "own"])
     }
 
+    // CACHE-26
+    @Test("a response that must not be stored leaves what the program stores meanwhile", arguments: Kind.allCases)
+    func unstoredResponse(kind: Kind) async throws {
+        let other = try ScriptedServer { [arrived, release] connection in
+            _ = try connection.nextRequest()
+            arrived.fire()
+            try connection.wait(for: release)
+            try connection.send("HTTP/1.1 200 OK\r\nContent-Length: 4\r\nCache-Control: no-store\r\n\r\nbody")
+        }
+        defer {
+            other.stop()
+            server.stop()
+        }
+        let cache = cache(kind)
+        let configuration = URLSessionConfiguration.ephemeral
+        configuration.urlCache = cache
+        configuration.requestCachePolicy = .reloadIgnoringLocalCacheData
+        let session = URLSession(configuration: configuration)
+        defer { session.finishTasksAndInvalidate() }
+        let get = URLRequest(url: other.url())
+        let load = Task { try await session.data(for: get).0 }
+        try await arrived.wait()
+        let response = try #require(
+            HTTPURLResponse(
+                url: other.url(), statusCode: 200, httpVersion: nil, headerFields: ["Cache-Control": "max-age=3600"]))
+        cache.storeCachedResponse(CachedURLResponse(response: response, data: Data("own".utf8)), for: get)
+        release.fire()
+        #expect(try await load.value == Data("body".utf8))
+        await session.flush()
+        #expect(cache.cachedResponse(for: get)?.data == Data("own".utf8))
+    }
+
     // CACHE-10: a later response replaces the stored one, also with an earlier date, as from another server of a group.
     @Test("a response to a later request", arguments: Kind.allCases)
     func laterRequest(kind: Kind) async throws {
