@@ -76,7 +76,7 @@ struct UnansweredRequests {
         let now = simulation_now(), earliest = now + simulation_time(timeout * 1e9)
         // The clock starts again when the connection is begun, before which a slow disk is asked, and when something
         // arrives.
-        let latest = earliest + (mayBeSlow ? 3 * second : isLost ? second / 10 : second / 2)
+        let latest = earliest + (mayBeSlow ? 4 * second : isLost ? second / 10 : second / 2)
         tasks.expect(number, .init(expectation: .timeout(earliest...latest, size: isLost ? nil : size)))
         let isAsync = choices.oneIn(2)
         simulation_note("task \(number) to \(base) has \(timeout) s\(isAsync ? ", async" : "")")
