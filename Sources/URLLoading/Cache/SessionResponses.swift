@@ -148,7 +148,7 @@ final class SessionResponses: ResponseStore {
 
     func remove(_ keys: [CacheKey], of load: HTTPLoad, since changeCount: UInt64?) {
         guard let task = load.client as? TaskCore, let cache = task.core.urlCache else { return }
-        let keys = keys.filter { key in changeCount.map { !cache.wasStored(key, since: $0) } ?? true }
+        let keys = changeCount.map { count in keys.filter { !cache.wasStored($0, since: count) } } ?? keys
         if keys.isEmpty { return }
         if type(of: cache) == URLCache.self { return cache.invalidate(keys) }
         // Before the subclass is called, which may store responses elsewhere.
