@@ -56,6 +56,12 @@ package struct CacheChanges: Sendable {
         self.count != count && Self.last(key, in: stores) > count
     }
 
+    /// Those of the keys whose response was not stored since `count` had that value; all of them without a value.
+    package func unstored(_ keys: [CacheKey], since count: UInt64?) -> [CacheKey] {
+        guard let count, self.count != count else { return keys }
+        return keys.filter { !includeStoring(of: $0, since: count) }
+    }
+
     private static func note(_ count: UInt64, _ key: CacheKey, in table: inout [UInt64]) {
         if table.isEmpty { table = Array(repeating: 0, count: places) }
         table[place(of: key)] = count

@@ -66,21 +66,24 @@ final class SessionResponses: ResponseStore {
         let response = entry.flatMap { entry in
             entry.object as? CachedURLResponse ?? task.url(of: load).map { CachedURLResponse(entry, at: $0) }
         }
-        // Another load has stored it, or the delegate itself.
-        if response == nil, let key = load.request.cacheKey, cache.wasStored(key, since: changeCount) { return .now }
         if type(of: cache) == URLCache.self {
             if let key = load.request.cacheKey {
                 if let response, let entry {
                     cache.store(response, for: key, loadedSince: entry.changeCount)
                 } else {
-                    cache.invalidate([key])
+                    // Unless another load has stored one, or the delegate itself.
+                    cache.invalidate([key], unlessStoredSince: changeCount)
                 }
             }
             return .now
         }
         guard let object = task.dataTask else { return .now }
         let loaded = response.map { LoadedResponse($0, of: load, since: entry?.changeCount ?? 0) }
-        if loaded == nil, let key = load.request.cacheKey { cache.noteInvalidation(of: [key]) }
+        if loaded == nil, let key = load.request.cacheKey,
+            cache.noteInvalidation(of: [key], unlessStoredSince: changeCount).isEmpty
+        {
+            return .now
+        }
         let finish = LoopBox({ load.finishStoring() })
         task.core.loop.callOut(
             CalledOut {
@@ -148,11 +151,9 @@ final class SessionResponses: ResponseStore {
 
     func remove(_ keys: [CacheKey], of load: HTTPLoad, since changeCount: UInt64?) {
         guard let task = load.client as? TaskCore, let cache = task.core.urlCache else { return }
-        let keys = changeCount.map { count in keys.filter { !cache.wasStored($0, since: count) } } ?? keys
+        if type(of: cache) == URLCache.self { return cache.invalidate(keys, unlessStoredSince: changeCount) }
+        let keys = cache.noteInvalidation(of: keys, unlessStoredSince: changeCount)
         if keys.isEmpty { return }
-        if type(of: cache) == URLCache.self { return cache.invalidate(keys) }
-        // Before the subclass is called, which may store responses elsewhere.
-        cache.noteInvalidation(of: keys)
         let requests = keys.compactMap { key in URL(string: key.address).map { load.request(forStored: $0) } }
         task.core.loop.callOut(CalledOut { for request in requests { cache.removeCachedResponse(for: request) } })
     }

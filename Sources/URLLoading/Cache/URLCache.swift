@@ -132,7 +132,10 @@ open class URLCache: NSObject, @unchecked Sendable {
     /// Removes the cached response to a request.
     open func removeCachedResponse(for request: URLRequest) {
         guard let key = Self.key(of: request) else { return }
-        remove([key]) { $0.note(removed: [key]) }
+        remove([key]) { changes in
+            changes.note(removed: [key])
+            return [key]
+        }
     }
 
     /// Removes all responses.
@@ -390,7 +393,15 @@ extension URLCache {
         lock.withLock { changes.includeInvalidation(of: key, since: count) }
     }
 
-    func noteInvalidation(of keys: [CacheKey]) { lock.withLock { changes.note(invalidated: keys) } }
+    /// Notes the removal of responses by a load, before a subclass is called, which may store them elsewhere. Returns
+    /// the noted keys: those whose response was not stored since `changeCount` had that value.
+    func noteInvalidation(of keys: [CacheKey], unlessStoredSince count: UInt64?) -> [CacheKey] {
+        lock.withLock {
+            let outdated = changes.unstored(keys, since: count)
+            changes.note(invalidated: outdated)
+            return outdated
+        }
+    }
 
     /// Looks up a response that is not in memory.
     ///
@@ -414,8 +425,8 @@ extension URLCache {
         let tiers = room.tiers(for: Int64(response.data.count), allowed: allowed)
         if !tiers.isEmpty {
             store(response, for: key, in: tiers, loadedSince: count, checksRemovals: true)
-        } else if count.map({ wasStored(key, since: $0) }) != true {
-            invalidate([key])
+        } else {
+            invalidate([key], unlessStoredSince: count)
         }
     }
 
@@ -435,17 +446,28 @@ extension URLCache {
         disk?.replaceHead(of: old, with: new, for: key)
     }
 
-    /// Removes responses, because a load has shown that they are outdated.
-    func invalidate(_ keys: [CacheKey]) {
-        remove(keys) { $0.note(invalidated: keys) }
+    /// Removes responses, because a load has shown that they are outdated; not those that were stored since
+    /// `changeCount` had that value.
+    func invalidate(_ keys: [CacheKey], unlessStoredSince count: UInt64?) {
+        remove(keys) { changes in
+            let outdated = changes.unstored(keys, since: count)
+            changes.note(invalidated: outdated)
+            return outdated
+        }
     }
 
-    private func remove(_ keys: [CacheKey], _ note: (inout CacheChanges) -> Void) {
-        change(keys) { memory in
-            note(&changes)
-            waitingStores.remove(keys)
-            for key in keys { memory.remove(key.text) }
-        }?.remove(keys)
+    /// - Parameter select: Notes the removal, and returns those of the keys that are removed.
+    private func remove(_ keys: [CacheKey], _ select: (inout CacheChanges) -> [CacheKey]) {
+        var removed: [CacheKey] = []
+        let disk = change([]) { memory in
+            removed = select(&changes)
+            waitingStores.remove(removed)
+            for key in removed {
+                memory.remove(key.text)
+                lookups[key.text]?.areOutdated = true
+            }
+        }
+        if !removed.isEmpty { disk?.remove(removed) }
     }
 
     /// Calls `done` when all pending changes have been written, or writing has failed.

@@ -53,6 +53,23 @@ import Testing
         #expect(changes.includeStoring(of: Self.key("a"), since: count))
     }
 
+    // CACHE-19, CACHE-26: what was stored during a load is newer than what the load invalidates
+    @Test func unstored() throws {
+        var changes = CacheChanges()
+        changes.note(stored: Self.key("a"))
+        let count = changes.count
+        let keys = [Self.key("a"), Self.key("b")]
+        #expect(changes.unstored(keys, since: count) == keys)
+        changes.note(stored: keys[0])
+        // One that does not share a place with it
+        let other = (0..<100).map { Self.key("\($0)") }.first { !changes.includeStoring(of: $0, since: count) }
+        #expect(changes.unstored([keys[0], try #require(other)], since: count) == [other])
+        changes.note(stored: keys[1])
+        #expect(changes.unstored(keys, since: count).isEmpty)
+        #expect(changes.unstored(keys, since: changes.count) == keys)
+        #expect(changes.unstored(keys, since: nil) == keys)
+    }
+
     // CACHE-25: memory is bounded, so keys may share a place. No removal is forgotten, and most other keys are
     // unaffected.
     @Test func manyKeys() {
