@@ -138,7 +138,12 @@ import URLLoading
     @Test("a session without other references is retained for its suspended task") func aSessionWithASuspendedTask()
         async throws
     {
-        let server = try ScriptedServer.answering(.text("x"))
+        let isSuspended = Signal("the suspended task")
+        let server = try ScriptedServer { connection in
+            _ = try connection.nextRequest()
+            try connection.wait(for: isSuspended)
+            try connection.send("HTTP/1.1 200 OK\r\nContent-Length: 1\r\n\r\nx")
+        }
         defer { server.stop() }
         let delegate = RecordingDelegate()
         weak var session: URLSession?
@@ -148,6 +153,7 @@ import URLLoading
             let task = made.dataTask(with: server.url())
             task.resume()
             task.suspend()
+            isSuspended.fire()
         }
         do {
             let tasks = try #require(await session?.allTasks)
