@@ -8,8 +8,8 @@ from .workloads import Workload
 SMALL_WORK = ("w1", "w2a", "w2b", "w8")
 TRANSFERS = ("w3", "w4", "w5")
 COLD = ("w9", "w9s")
-# Default sessions. Other clients load d1 and d2 as they are; of the rest they have nothing.
-DEFAULTS = ("d1", "d2")
+# Default sessions. Other clients load d1, d2 and d9 as they are; of the rest they have nothing.
+DEFAULTS = ("d1", "d2", "d9")
 CACHED = ("d3", "d4", "d5", "d6", "d7", "d8")
 VERSION_1 = SMALL_WORK + TRANSFERS + COLD + DEFAULTS
 VERSION_2 = ("h2a", "h2b", "h2c")

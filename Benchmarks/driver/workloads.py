@@ -123,6 +123,8 @@ def default_sessions() -> list[Workload]:
         Workload("d1", "20,000 sequential GET, default session", "/unstored", 20_000, session=memory),
         Workload("d2", "50,000 GET, 64 in flight, 6 connections, default session", "/unstored", 50_000, 64, 6,
                  session=memory),
+        Workload("d9", "50,000 GET, 64 in flight, 64 connections, default session", "/unstored", 50_000, 64, 64,
+                 session=memory),
         Workload("d3", "d1 with 10,000 other responses in the cache", "/unstored", 20_000,
                  session=(*memory, "--cached", "10000")),
         Workload("d4", "d1 with 3,000 cookies of other hosts", "/unstored", 20_000,
