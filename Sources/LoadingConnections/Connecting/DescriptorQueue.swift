@@ -5,27 +5,23 @@ internal import LoadingTransport
 /// descriptor is free by then: each costs a lookup of a name and more, and thousands together would keep the loop from
 /// the connections whose ends free descriptors. Confined to the pool's loop.
 final class DescriptorQueue: LoopTimerTarget {
-    private weak var pool: ConnectionPool?
     private var waits: [DescriptorWait] = []
     private let timer = LoopTimer()
 
     /// The number of waits that end together.
     static let batchSize = 32
 
-    init(of pool: ConnectionPool) { self.pool = pool }
-
     func enter(_ wait: DescriptorWait) {
         waits.append(wait)
-        if !timer.isArmed { arm() }
+        if !timer.isArmed { arm(for: wait.pool) }
     }
 
     func leave(_ wait: DescriptorWait) {
         if let index = waits.firstIndex(where: { $0 === wait }) { waits.remove(at: index) }
-        if waits.isEmpty { pool?.loop.disarm(timer) }
+        if waits.isEmpty { wait.pool.loop.disarm(timer) }
     }
 
-    private func arm() {
-        guard let pool else { return }
+    private func arm(for pool: ConnectionPool) {
         let delay = pool.closeOneIdle() ? 0 : pool.loop.limits.descriptorRetry
         pool.loop.arm(timer, at: pool.loop.now + delay, for: self)
     }
@@ -35,7 +31,7 @@ final class DescriptorQueue: LoopTimerTarget {
         waits.removeFirst(batch.count)
         // Those that begin to wait again meanwhile come after the others.
         for wait in batch { wait.take()?() }
-        if !waits.isEmpty, !timer.isArmed { arm() }
+        if let wait = waits.first, !timer.isArmed { arm(for: wait.pool) }
     }
 }
 

@@ -24,6 +24,8 @@ package protocol ExchangeObserver: AnyObject {
     /// receive them otherwise. `exchangeFilledPipe(_:)` follows if bytes were moved.
     func exchangePipe() -> Int32?
     func exchangeFilledPipe(_ count: Int)
+    /// Everything that came with the head of the response was delivered. Called only if `startOfBody` returned nil.
+    func exchangeTurnEnded()
     /// The server has ended its direction of a tunnel. The request body may still be sent; `exchangeEnded` follows when
     /// that has ended as well.
     func exchangeReceivedTunnelEnd()
@@ -34,6 +36,7 @@ package protocol ExchangeObserver: AnyObject {
 
 extension ExchangeObserver {
     package func exchangeSentRequestEarly(from start: Int64, until end: Int64) { exchangeSentRequest() }
+    package func exchangeTurnEnded() {}
     package func exchangeReceivedTunnelEnd() {}
 }
 

@@ -54,8 +54,9 @@ package protocol HTTPExchangeStream: AnyObject {
     func confirm() -> Bool
 
     /// The first bytes of the response body that were read together with its head, before content decoding. They are
-    /// also delivered in the usual manner. Nil if the stream delivers them later in the same turn of the loop. Call
-    /// this only while the head is delivered.
+    /// also delivered in the usual manner. Nil if the stream may still deliver them in this turn of the loop:
+    /// `exchangeTurnEnded` then follows, unless the exchange ends before. Over HTTP/1.1 only what was read with the
+    /// head is known, and only while the rest is not read.
     func startOfBody(most: Int) -> [UInt8]?
     /// Holds the bytes after the response head, where possible, until `resumeBody` or `detachConnection`. Only has an
     /// effect while the head is delivered.

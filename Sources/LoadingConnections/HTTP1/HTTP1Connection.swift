@@ -100,7 +100,7 @@ package final class HTTP1Connection: HTTPExchangeStream, ByteStreamOwner, LoopTi
     /// is not reported again while the connection is idle.
     private var seemsSilent: Bool { !stream.mayHaveMore || isSilent }
 
-    package var isTrusted: Bool { stream.tls?.isTrusted ?? false }
+    package var isTrusted: Bool { stream.isTrusted }
     /// In a tunnel without TLS to the server, the TLS session with the proxy is not the server's.
     package var channelBinding: ChannelBinding? { primaryOrigin.key.isSecure ? stream.tls?.channelBinding : nil }
 

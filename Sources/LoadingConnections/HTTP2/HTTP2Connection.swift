@@ -19,7 +19,7 @@ final class HTTP2Connection: MultiplexedConnectionState, MultiplexedConnection, 
     /// The bytes that the peer had acknowledged when the answer timer was last armed.
     private var bytesAcknowledged: UInt64 = 0
     /// Streams that were reset, until their RST_STREAM frames go out.
-    var ending: Set<Int64> = []
+    @exclusivity(unchecked) var ending: Set<Int64> = []
     /// The number of requests that the server is expected to accept, learned from an earlier connection.
     @exclusivity(unchecked) private(set) var requestLimit: HTTP2RequestLimit?
     /// The payload of the PING that verifies `requestLimit`, while it is outstanding.
@@ -40,7 +40,7 @@ final class HTTP2Connection: MultiplexedConnectionState, MultiplexedConnection, 
     }
 
     var isClosed: Bool { stream.isClosed }
-    var isTrusted: Bool { stream.tls?.isTrusted ?? false }
+    var isTrusted: Bool { stream.isTrusted }
     var channelBinding: ChannelBinding? { stream.tls?.channelBinding }
 
     var peer: ConnectedPeer? {
@@ -276,12 +276,13 @@ final class HTTP2Connection: MultiplexedConnectionState, MultiplexedConnection, 
     }
 
     func close() {
-        for stream in streams.values { stream.detach() }
+        for stream in streams.all { stream.detach() }
         shut()
         session.fail()
     }
 
     private func shut() {
+        gathering = []
         for timer in [idleTimer, answerTimer, stallTimer, limitTimer] { pool.loop.disarm(timer) }
         unsent = UnsafeRawBufferPointer(start: nil, count: 0)
         stream.close()

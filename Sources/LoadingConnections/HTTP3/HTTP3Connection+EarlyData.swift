@@ -37,7 +37,7 @@ extension HTTP3Connection {
             return nil
         }
         self.early?.isTakenUp = true
-        streams[early.number] = stream
+        streams.insert(stream, number: early.number)
         planTurn()
         return early.number
     }
@@ -59,7 +59,7 @@ extension HTTP3Connection {
                 self.early?.events = []
             }
         }
-        if early.isClosed, streams.removeValue(forKey: early.number) != nil { becameFree() }
+        if early.isClosed, streams.remove(early.number) != nil { becameFree() }
         if early.isAnswered { self.early = nil }
     }
 
@@ -73,7 +73,7 @@ extension HTTP3Connection {
     /// again.
     func isTooEarly(_ head: HTTPStreamResponseHead, on number: Int64) -> Bool {
         guard head.status == EarlyExchange.tooEarly, let early, early.number == number,
-            let stream = streams.removeValue(forKey: number)
+            let stream = streams.remove(number)
         else {
             forgetEarly(number)
             return false
@@ -81,7 +81,7 @@ extension HTTP3Connection {
         self.early = nil
         session.reset(number)
         if let next = try? session.submit(early.request) {
-            streams[next] = stream
+            streams.insert(stream, number: next)
             stream.move(to: next)
         } else {
             stream.fail(.refused, loss: loss)

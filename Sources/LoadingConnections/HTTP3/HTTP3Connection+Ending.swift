@@ -81,7 +81,7 @@ extension HTTP3Connection {
         guard !isClosed else { return }
         opened = nil
         early = nil
-        for stream in streams.values { stream.detach() }
+        for stream in streams.all { stream.detach() }
         let mark = primaryOrigin.key.service.trafficClass << 2
         session.close(at: pool.loop.now).withUnsafeBytes { words in
             if !words.isEmpty { _ = socket.write(words, segment: words.count, mark: mark) }
@@ -91,6 +91,7 @@ extension HTTP3Connection {
     }
 
     private func shut() {
+        gathering = []
         if limitPing == .sent { forgetLimit() }
         for timer in [idleTimer, sessionTimer, answerTimer, streamCreditTimer, silenceTimer] { pool.loop.disarm(timer) }
         unsent = nil

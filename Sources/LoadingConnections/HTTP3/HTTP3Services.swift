@@ -2,19 +2,20 @@ internal import LoadingEvents
 internal import LoadingSemantics
 
 /// Where origins offer HTTP/3: the alternative services that they advertised (CONN-6), and
-/// the services that failed recently (CONN-8). Confined to the loop of the session's pool.
+/// the services that failed recently (CONN-8). Confined to the loop of the session's pool. It calls nobody who may call
+/// back, so exclusive access to what each request uses is not checked.
 final class HTTP3Services {
     private let advertised: any AlternativeServicesStore
     /// Whether other hosts than the origin's may be used. With proxies configured, a proxy may apply to those hosts.
     private let mayBeElsewhere: Bool
     private let clock: LoopClock
     /// Hosts and ports that QUIC does not reach, for all origins.
-    private var unreachable = BrokenServices<HostPort>()
+    @exclusivity(unchecked) private var unreachable = BrokenServices<HostPort>()
     /// Alternative services that are not authoritative for an origin. This is recorded per origin, so that an origin
     /// cannot harm a service by advertising it.
-    private var misdirected = BrokenServices<MisdirectedAlternative>()
+    @exclusivity(unchecked) private var misdirected = BrokenServices<MisdirectedAlternative>()
     /// The machine's addresses at the last check. Nil until the first entry is recorded or used.
-    private var addresses: LocalAddresses?
+    @exclusivity(unchecked) private var addresses: LocalAddresses?
     /// The number of address changes that were detected.
     private(set) var networkChanges = 0
 

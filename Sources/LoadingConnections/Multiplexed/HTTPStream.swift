@@ -6,27 +6,30 @@ internal import LoadingTransport
 
 /// One exchange on a connection that carries many. Confined to its loop. Retained by its connection while it is open,
 /// and by its user.
+///
+/// No access to a stored property lasts while the connection or the observer is called, and a source of a body does not
+/// call back when it is cancelled. So exclusive access to what each request uses is not checked.
 final class HTTPStream: HTTPExchangeStream, LoopTimerTarget {
     private let connection: any MultiplexedConnection
     private let origin: OriginConnections
     /// The stream's number, once it has begun.
     private var number: Int64?
     private var observer: (any ExchangeObserver)?
-    private var method = ""
+    /// Set while the exchange runs.
+    private var request: ExchangeRequest?
     private var isExtendedConnect = false
     /// Whether the server has accepted the extended CONNECT. Each direction then ends on its own.
     private var isTunnel = false
-    private var isIncremental = false
     /// What the server knows, or the request will announce. 3 is the default (RFC 9218 §4.1).
     private var urgency = 3
 
     // The request's body.
-    private var body = RequestBodyPump()
+    @exclusivity(unchecked) private var body = RequestBodyPump()
     private var isFilling = false
     private var isSentWhole = false
     private var isSuspended = false
     /// Limits the wait for a response to `Expect: 100-continue`.
-    private var timer: LoopTimer?
+    @exclusivity(unchecked) private var timer: LoopTimer?
 
     // The response.
     private var hasStarted = false
@@ -40,6 +43,8 @@ final class HTTPStream: HTTPExchangeStream, LoopTimerTarget {
     private var gathered = 0
     /// Whether the stream is in the connection's `gathering` list.
     private var isAwaited = false
+    /// Whether the observer is notified at the end of the turn.
+    private var reportsTurnEnd = false
     private var endedWireBytes: Int64?
 
     /// A body of unannounced length is gathered if its pieces are about as long as a packet. `unannouncedRoom` is the
@@ -74,8 +79,7 @@ final class HTTPStream: HTTPExchangeStream, LoopTimerTarget {
 
     func start(_ request: ExchangeRequest, observer: any ExchangeObserver) {
         self.observer = observer
-        method = request.method
-        isIncremental = request.isIncremental
+        self.request = request
         isExtendedConnect = request.connectProtocol != nil
         body = RequestBodyPump(request.body, isHeld: request.expectsContinue || isExtendedConnect)
         if isExtendedConnect, !connection.allowsExtendedConnect {
@@ -93,6 +97,7 @@ final class HTTPStream: HTTPExchangeStream, LoopTimerTarget {
     private func notBegun(_ error: HTTPStreamRequestError, requiresHTTP1: Bool) {
         let observer = observer
         self.observer = nil
+        self.request = nil
         stopSending()
         observer?.exchangeFailed(
             ExchangeFailure(
@@ -116,7 +121,8 @@ final class HTTPStream: HTTPExchangeStream, LoopTimerTarget {
         let urgency = HTTPStream.urgency(of: priority)
         guard urgency != self.urgency else { return }
         self.urgency = urgency
-        if let number, observer != nil { connection.setUrgency(urgency, isIncremental: isIncremental, of: number) }
+        guard let number, let request, observer != nil else { return }
+        connection.setUrgency(urgency, isIncremental: request.isIncremental, of: number)
     }
 
     func cancel() {
@@ -140,7 +146,11 @@ final class HTTPStream: HTTPExchangeStream, LoopTimerTarget {
         return false
     }
 
-    func startOfBody(most: Int) -> [UInt8]? { nil }
+    func startOfBody(most: Int) -> [UInt8]? {
+        reportsTurnEnd = true
+        awaitTurnEnd()
+        return nil
+    }
 
     // A shared connection can be neither held nor detached.
     func holdBody() {}
@@ -258,7 +268,7 @@ final class HTTPStream: HTTPExchangeStream, LoopTimerTarget {
         let length: BodyLength =
             if isTunnel {
                 .unknown
-            } else if method == "HEAD" || head.status == 204 || head.status == 304 {
+            } else if request?.method == "HEAD" || head.status == 204 || head.status == 304 {
                 .none
             } else if isWhole {
                 .known(0)
@@ -308,17 +318,25 @@ final class HTTPStream: HTTPExchangeStream, LoopTimerTarget {
         }
         guard let buffer = observer?.exchangeBuffer(most: most), !buffer.isEmpty else { return nil }
         room = buffer
-        if !isAwaited {
-            isAwaited = true
-            connection.gathering.append(self)
-        }
+        awaitTurnEnd()
         return buffer
+    }
+
+    private func awaitTurnEnd() {
+        guard !isAwaited else { return }
+        isAwaited = true
+        connection.gathering.append(self)
+        // For events that are delivered outside of a turn.
+        connection.planTurn()
     }
 
     /// Delivers the gathered bytes at the end of the turn.
     func turnEnded() {
         isAwaited = false
         handOut()
+        guard reportsTurnEnd else { return }
+        reportsTurnEnd = false
+        observer?.exchangeTurnEnded()
     }
 
     private func handOut() {
@@ -363,6 +381,7 @@ final class HTTPStream: HTTPExchangeStream, LoopTimerTarget {
     /// Detaches the observer, which is not notified any more. Unread data is dropped.
     func detach() {
         observer = nil
+        request = nil
         forgetGathered()
         stopSending()
         extendWindow()

@@ -33,7 +33,7 @@ extension MultiplexedConnection {
 
     func closed(_ stream: Int64, with failure: HTTPStreamFailure?) {
         willClose(stream, with: failure)
-        guard let closed = streams.removeValue(forKey: stream) else { return }
+        guard let closed = streams.remove(stream) else { return }
         becameFree()
         guard let failure else { return closed.closed() }
         let (closedFailure, loss) = reported(failure)

@@ -105,7 +105,7 @@ extension MultiplexedConnection {
         guard !isClosed else { return .failure(.notAllowed) }
         do throws(HTTPStreamRequestError) {
             let number = try session.submit(request)
-            streams[number] = stream
+            streams.insert(stream, number: number)
             planTurn()
             return .success(number)
         } catch {
@@ -146,9 +146,15 @@ extension MultiplexedConnection {
         callAgain()
     }
 
-    /// Delivers the body bytes that the streams gathered in this turn.
+    /// Delivers the body bytes that the streams gathered in this turn, in the order of the streams' first bytes.
     func handOutGathered() {
-        while let stream = gathering.popLast() { stream.turnEnded() }
+        // A stream that is called may add others, or close the connection.
+        var index = 0
+        while index < gathering.count {
+            gathering[index].turnEnded()
+            index += 1
+        }
+        gathering.removeAll(keepingCapacity: true)
     }
 
     /// Whether new and waiting requests are better served by another connection.

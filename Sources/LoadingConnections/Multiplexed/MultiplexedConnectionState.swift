@@ -13,8 +13,9 @@ class MultiplexedConnectionState {
     /// Whether the connection takes no new requests.
     @exclusivity(unchecked) final var isRetired = false
 
-    @exclusivity(unchecked) final var streams: [Int64: HTTPStream] = [:]
-    /// Streams that have gathered body bytes in this turn. `turnEnded` is called on each at the end of the turn.
+    @exclusivity(unchecked) final var streams = OpenStreams()
+    /// Streams that have gathered body bytes in this turn, or whose observers wait for its end. `turnEnded` is called
+    /// on each at the end of the turn.
     @exclusivity(unchecked) final var gathering: [HTTPStream] = []
     /// Streams that were handed out and have not begun.
     @exclusivity(unchecked) final var reservedCount = 0
@@ -54,4 +55,34 @@ class MultiplexedConnectionState {
     /// Whether the connection has neither open nor reserved streams.
     final var isIdle: Bool { streams.isEmpty && reservedCount == 0 }
     final var hasAnswered: Bool { answerCount > 0 }
+}
+
+/// The open streams of a connection, by their numbers. Most events of a stream come one after another, so the stream of
+/// the last event is found without a search.
+struct OpenStreams {
+    private var streams: [Int64: HTTPStream] = [:]
+    /// An open stream.
+    private var last: (number: Int64, stream: HTTPStream)?
+
+    var isEmpty: Bool { streams.isEmpty }
+    var all: some Collection<HTTPStream> { streams.values }
+
+    subscript(number: Int64) -> HTTPStream? {
+        mutating get {
+            if let last, last.number == number { return last.stream }
+            guard let stream = streams[number] else { return nil }
+            last = (number, stream)
+            return stream
+        }
+    }
+
+    mutating func insert(_ stream: HTTPStream, number: Int64) {
+        streams[number] = stream
+        last = (number, stream)
+    }
+
+    mutating func remove(_ number: Int64) -> HTTPStream? {
+        if last?.number == number { last = nil }
+        return streams.removeValue(forKey: number)
+    }
 }

@@ -4,14 +4,21 @@ internal import LoadingTransport
 
 /// Finds connections whose interface or local address is gone before a request is lost on them.
 extension ConnectionPool {
-    /// Subscribes to changes of links, addresses and routes while the pool has connections.
+    /// Subscribes to changes of links, addresses and routes while the pool has connections. The subscription retains
+    /// the pool. It ends with the last connection, unless addresses are known as silent; with a change, when there are
+    /// no connections; and with `shutDown`.
     func watchRoutes() {
         guard routes == nil, !allConnections.isEmpty else { return }
         watchRoutes(since: RouteWatch.watch(for: loop).mark(on: loop))
     }
 
     private func watchRoutes(since mark: RouteWatch.Mark) {
-        routes = RouteWatch.watch(for: loop).wait(since: mark, on: loop) { [weak self] in self?.routesChanged() }
+        routes = RouteWatch.watch(for: loop).wait(since: mark, on: loop) { self.routesChanged() }
+    }
+
+    func stopWatchingRoutes() {
+        routes?.end()
+        routes = nil
     }
 
     private func routesChanged() {
@@ -25,7 +32,7 @@ extension ConnectionPool {
             }
         }
         // Retired connections that still carry requests may need another route too.
-        if !allConnections.isEmpty { watchRoutes(since: mark) }
+        if routes == nil, !allConnections.isEmpty { watchRoutes(since: mark) }
     }
 
     /// Whether no packets reach the connection's local address any more. An idle connection also counts as lost if a

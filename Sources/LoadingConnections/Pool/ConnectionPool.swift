@@ -24,7 +24,9 @@ package import LoadingTransport
 /// cannot be repeated, and after a millisecond of idleness before it carries any request (CONN-10).
 ///
 /// Every request uses the properties with unchecked exclusivity. The check is not needed, because no access to them
-/// lasts during a call of a delegate, a connection or an attempt.
+/// lasts during a call of a delegate, a connection or an attempt. Every request also retains the pool and its
+/// origin. So there are no weak references to these: the first one to an object makes each later retain of it three
+/// times as expensive.
 package final class ConnectionPool {
     package let loop: EventLoop
     let security: ConnectionSecurity
@@ -34,7 +36,7 @@ package final class ConnectionPool {
     /// The only version of HTTP that may be used; nil for all.
     @exclusivity(unchecked) package var requiredVersion: HTTPVersion?
     /// Where connections go instead of where DNS leads. Proxies must not be used together with other hosts.
-    package var destinations = ConnectionDestinations()
+    @exclusivity(unchecked) package var destinations = ConnectionDestinations()
     @exclusivity(unchecked) private(set) var origins: [ConnectionKey: OriginConnections] = .withRoom()
     /// The one of the last request, since most requests go to the same server as the one before them.
     @exclusivity(unchecked) private var lastOrigin: OriginConnections?
@@ -46,7 +48,7 @@ package final class ConnectionPool {
     @exclusivity(unchecked) var serversOfHTTP1: Set<ConnectionKey> = []
     /// The number of flushes. Connections from before a flush have a smaller number and are not kept.
     @exclusivity(unchecked) private(set) var generation = 0
-    private(set) lazy var descriptorQueue = DescriptorQueue(of: self)
+    let descriptorQueue = DescriptorQueue()
     /// The pending wait for changes of the machine's routes.
     var routes: RouteWait?
     /// The number of requests that were served from shared connections after they had waited.
@@ -210,8 +212,7 @@ package final class ConnectionPool {
         for origin in Array(origins.values) { origin.closeAll() }
         origins = [:]
         lastOrigin = nil
-        routes?.end()
-        routes = nil
+        stopWatchingRoutes()
     }
 
     // MARK: Inside
@@ -246,5 +247,7 @@ package final class ConnectionPool {
         origin.closeAll()
         origins[origin.key] = nil
         if lastOrigin === origin { lastOrigin = nil }
+        // What is known of silent addresses is outdated by a change of the network.
+        if origins.isEmpty, silentAddresses.count == 0 { stopWatchingRoutes() }
     }
 }

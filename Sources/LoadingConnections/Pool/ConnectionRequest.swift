@@ -21,8 +21,8 @@ package final class ConnectionRequest {
     /// The attempt of another request whose connection may carry this one too.
     var sharedAttempt: ConnectionAttempt?
     var isWaiting = false
-    /// The origin in whose queue it waits.
-    weak var waitingOrigin: OriginConnections?
+    /// The origin in whose queue it waits; nil while it waits in none.
+    var waitingOrigin: OriginConnections?
     /// The priority for which it has its place in the queue.
     var queuedPriority: Float = 0
     /// Its number in the order of arrival.
@@ -44,7 +44,7 @@ package final class ConnectionRequest {
     /// Whether this request waits for the network and not for other requests: a connection is being made, without an
     /// open challenge of another request, or the server must grant a stream.
     package var isBeingServed: Bool {
-        attempt != nil || sharedAttempt?.isAsking == false || isWaiting && waitingOrigin?.hasNoStreamCredit == true
+        attempt != nil || sharedAttempt?.isAsking == false || waitingOrigin?.hasNoStreamCredit == true
     }
 
     package var pendingPhase: PendingPhase? { (attempt ?? sharedAttempt)?.pendingPhase }

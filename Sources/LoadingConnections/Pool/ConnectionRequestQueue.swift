@@ -88,6 +88,7 @@ struct ConnectionRequestQueue {
     mutating func remove(_ request: ConnectionRequest) {
         guard request.isWaiting else { return }
         request.isWaiting = false
+        request.waitingOrigin = nil
         count -= 1
         if count == 0 {
             // The capacity is kept, so that a queue that repeatedly fills and empties does not allocate each time.

@@ -179,6 +179,7 @@ final class OriginConnections {
     var oldestIdle: HTTP1Connection? { idle.first { !$0.isClosed } }
 
     func closeAll() {
+        for request in waiting.requests { waiting.remove(request) }
         for attempt in attempts.values { attempt.cancel() }
         for connection in connections.values { connection.close() }
         for connection in multiplexed { connection.close() }

@@ -50,7 +50,7 @@ extension HTTPLoad: BodySinkOwner {
     func finishBody(_ end: LoadMachine.ResponseEnd) {
         exchange = nil
         machine.apply(.responseEnds(end))
-        completeIfDelivered()
+        if !deliverAwaitedResponse() { completeIfDelivered() }
     }
 
     // MARK: From the sink

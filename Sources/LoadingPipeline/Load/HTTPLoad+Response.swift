@@ -229,12 +229,15 @@ extension HTTPLoad {
         if let start = exchange.startOfBody(most: Self.lookAhead) { return deliverResponse(startingWith: start) }
         machine.apply(.asks(.mediaType))
         applyFlow()
-        // Not weak, since a weak reference makes each later retain of the load slow. A load that has ended is at
-        // another stage.
-        environment.loop.runLater { [self] in
-            guard machine.stage == .mediaType, !machine.isSuspended else { return }
-            deliverResponse(startingWith: sink.startOfBacklog(most: Self.lookAhead))
-        }
+    }
+
+    /// Delivers the response that waits for the first bytes of its body: all bytes that came with the head are there.
+    /// False if none waits, or if the load is suspended.
+    @discardableResult
+    func deliverAwaitedResponse() -> Bool {
+        guard machine.stage == .mediaType, !machine.isSuspended else { return false }
+        deliverResponse(startingWith: sink.startOfBacklog(most: Self.lookAhead))
+        return true
     }
 
     /// - Parameter start: The first bytes of the body as received. They are still encoded, unless they were stored.

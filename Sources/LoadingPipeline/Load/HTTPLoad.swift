@@ -150,7 +150,7 @@ package final class HTTPLoad: Load, LoopTimerTarget {
         clock.resume(at: environment.loop.now)
         armTimer()
         exchange?.setSuspended(false)
-        if machine.stage == .mediaType { deliverResponse(startingWith: sink.startOfBacklog(most: Self.lookAhead)) }
+        deliverAwaitedResponse()
         flow()
         advanceAfterWait()
     }

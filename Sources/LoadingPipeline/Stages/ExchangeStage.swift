@@ -503,6 +503,8 @@ final class ExchangeStage: ConnectionRequestDelegate, ExchangeObserver, RouteSel
 
     func exchangeFilledPipe(_ count: Int) { load?.exchangeFilledPipe(count) }
 
+    func exchangeTurnEnded() { load?.deliverAwaitedResponse() }
+
     func exchangeEnded(bodyBytes: Int64) { end { $0.exchangeEnded(bodyBytes: bodyBytes) } }
 }
 

@@ -1,8 +1,9 @@
 package import LoadingSemantics
 
 /// Enforces secure connections: for hosts that require them (HSTS, TLS-7), and for the program's own policy (App
-/// Transport Security, TLS-1).
-package struct TransportSecurityStage {
+/// Transport Security, TLS-1). An object, so that a request retains it and not the store, to which there may be a weak
+/// reference.
+package final class TransportSecurityStage {
     private let hosts: HSTSStore
     /// Nil without a policy.
     private let rules: AppTransportSecurity?

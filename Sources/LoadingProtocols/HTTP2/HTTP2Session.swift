@@ -14,7 +14,9 @@ internal import LoadingSemantics
 /// check would be a tenth of the cost of a small request.
 package final class HTTP2Session: HTTPStreamSession {
     let configuration: HTTP2Configuration
-    private weak var weakObserver: (any HTTP2SessionObserver)?
+    /// The connection, which owns this object and so exists during each call. Not a weak reference, because with one
+    /// each retain of the connection would take longer.
+    private unowned let owner: any HTTP2SessionObserver
     /// The observer, during a call.
     @exclusivity(unchecked) private(set) var observer: (any HTTP2SessionObserver)?
 
@@ -35,7 +37,7 @@ package final class HTTP2Session: HTTPStreamSession {
     @exclusivity(unchecked) var unread = UnreadContent()
     /// Received bytes for which the connection's window was not opened again.
     @exclusivity(unchecked) var unreturned = 0
-    private var growth: StreamWindowGrowth
+    @exclusivity(unchecked) private var growth: StreamWindowGrowth
     /// How much content of the current DATA frame was reported.
     @exclusivity(unchecked) var frameContent = 0
     /// The stream that is being reported as closed, and the received bytes of its DATA frames.
@@ -69,7 +71,7 @@ package final class HTTP2Session: HTTPStreamSession {
 
     package init(configuration: HTTP2Configuration = HTTP2Configuration(), observer: any HTTP2SessionObserver) {
         self.configuration = configuration
-        weakObserver = observer
+        owner = observer
         budget = HTTP2FrameBudget(limits: configuration.limits)
         growth = StreamWindowGrowth(configuration.windows)
         var callbacks = HTTP2Session.callbacks
@@ -88,7 +90,7 @@ package final class HTTP2Session: HTTPStreamSession {
     /// Between this call and `end()` the observer is called, and may call back.
     func begin() {
         isBusy = true
-        observer = weakObserver
+        observer = owner
     }
 
     func end() {

@@ -19,7 +19,9 @@ package final class HTTP3Session: HTTPStreamSession {
     package static let isAvailable = cl3_is_available()
 
     let configuration: HTTP3Configuration
-    private weak var weakObserver: (any HTTP3SessionObserver)?
+    /// The connection, which owns this object and so exists during each call. Not a weak reference, because with one
+    /// each retain of the connection would take longer.
+    private unowned let owner: any HTTP3SessionObserver
     /// The observer, during a call.
     @exclusivity(unchecked) private(set) var observer: (any HTTP3SessionObserver)?
 
@@ -83,11 +85,11 @@ package final class HTTP3Session: HTTPStreamSession {
         self.configuration = configuration
         self.now = now
         growth = StreamWindowGrowth(configuration.windows)
-        weakObserver = observer
+        owner = observer
         var callbacks = HTTP3Session.callbacks(of: configuration)
         var limits = cl3_limits(configuration)
         var result = CL3_OUT_OF_MEMORY
-        let owner = Unmanaged.passUnretained(self).toOpaque()
+        let context = Unmanaged.passUnretained(self).toOpaque()
         begin()
         endpoints.withForm { endpoints in
             cl3_bytes.with(resumption?.ticket ?? []) { ticket in
@@ -100,7 +102,7 @@ package final class HTTP3Session: HTTPStreamSession {
                                 identity: chain.baseAddress, identity_count: chain.count, identity_key: key,
                                 identity_reader: reader,
                                 now: UInt64(max(now, 0)))
-                            session = cl3_new(&callbacks, owner, &limits, &opening, &result)
+                            session = cl3_new(&callbacks, context, &limits, &opening, &result)
                         }
                     }
                 }
@@ -122,14 +124,14 @@ package final class HTTP3Session: HTTPStreamSession {
         self.configuration = configuration
         growth = StreamWindowGrowth(configuration.windows)
         now = 0
-        weakObserver = observer
+        owner = observer
         isHandshakeComplete = true
         isTrusted = true
         var callbacks = HTTP3Session.callbacks(of: configuration)
         var limits = cl3_limits(configuration)
         var result = CL3_OUT_OF_MEMORY
-        let owner = Unmanaged.passUnretained(self).toOpaque()
-        session = cl3_new_loose(&callbacks, owner, &limits, UInt64(max(streams, 0)), &result)
+        let context = Unmanaged.passUnretained(self).toOpaque()
+        session = cl3_new_loose(&callbacks, context, &limits, UInt64(max(streams, 0)), &result)
         if session == nil { error = result == CL3_UNAVAILABLE ? .unavailable(Self.libraryFailure) : .outOfMemory }
     }
 
@@ -147,7 +149,7 @@ package final class HTTP3Session: HTTPStreamSession {
     /// Between this call and `end()` the observer is called, and may call back.
     func begin() {
         isBusy = true
-        observer = weakObserver
+        observer = owner
     }
 
     func end() {
@@ -325,7 +327,7 @@ package final class HTTP3Session: HTTPStreamSession {
         isErrorThrown = true
         dropCloseDatagram()
         isBusy = true
-        observer = weakObserver
+        observer = owner
         for (number, slot) in slots.sorted(by: { $0.key < $1.key }) {
             let stream = streams[slot]
             let lost = HTTPStreamFailure.connectionLost(after: stream.progress)

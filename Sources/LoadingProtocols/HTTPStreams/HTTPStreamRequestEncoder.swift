@@ -14,6 +14,17 @@ struct HTTPStreamRequestEncoder {
     private var text: [UInt8] = []
     /// The values of `Connection`, in the blocks of fields.
     private var connectionOptions: [UnsafeRawBufferPointer] = []
+    /// The additional fields of an earlier request, and the parts of them that are sent. They are a session's, and so
+    /// the same in most requests.
+    private var knownFields = HTTPFields()
+    private var knownParts: [FieldPart] = []
+
+    /// A field in a block.
+    private struct FieldPart {
+        let name: Range<Int>
+        let value: Range<Int>
+        let isSecret: Bool
+    }
 
     /// Calls `body` with the list, which is there during the call only.
     mutating func withFields<Result>(
@@ -34,7 +45,13 @@ struct HTTPStreamRequestEncoder {
             if let part = parts.connectProtocol { list.append(field(":protocol", text, part)) }
             let start = list.count
             try append(first, in: fields)
-            try append(second, in: additional)
+            if isKnown(second, additional) {
+                for part in knownParts { list.append(Self.field(part, in: additional)) }
+            } else {
+                let (start, optionCount) = (list.count, connectionOptions.count)
+                try append(second, in: additional)
+                if connectionOptions.count == optionCount { know(second, additional, list[start...]) }
+            }
             if !connectionOptions.isEmpty { removeConnectionOptions(from: start) }
             if let part = parts.contentLength { list.append(field("content-length", text, part)) }
             // 32 octets a field is what compression may add at the very most.
@@ -163,6 +180,28 @@ struct HTTPStreamRequestEncoder {
         }
     }
 
+    /// Whether the fields are those that are known. Their memory is compared, not what it contains.
+    private func isKnown(_ fields: HTTPFields, _ octets: UnsafeRawBufferPointer) -> Bool {
+        guard knownFields.count == fields.count else { return false }
+        return knownFields.bytes.withUnsafeBytes { $0.baseAddress == octets.baseAddress }
+            && knownFields.positions.withUnsafeBytes { known in
+                fields.positions.withUnsafeBytes { known.baseAddress == $0.baseAddress }
+            }
+    }
+
+    private mutating func know(_ fields: HTTPFields, _ octets: UnsafeRawBufferPointer, _ list: ArraySlice<clh_field>) {
+        guard let base = octets.baseAddress else { return }
+        knownFields = fields
+        knownParts.removeAll(keepingCapacity: true)
+        for field in list {
+            let name = UnsafeRawPointer(field.name) - base, value = UnsafeRawPointer(field.value) - base
+            knownParts.append(
+                FieldPart(
+                    name: name..<name + field.name_length, value: value..<value + field.value_length,
+                    isSecret: field.flags != 0))
+        }
+    }
+
     private enum Treatment {
         case plain
         case dropped
@@ -244,6 +283,12 @@ struct HTTPStreamRequestEncoder {
             value: UnsafeMutablePointer(mutating: value.assumingMemoryBound(to: UInt8.self).baseAddress),
             name_length: name.count, value_length: value.count,
             flags: isSecret ? UInt8(CLH_NEVER_INDEXED) : 0)
+    }
+
+    private static func field(_ part: FieldPart, in octets: UnsafeRawBufferPointer) -> clh_field {
+        field(
+            UnsafeRawBufferPointer(rebasing: octets[part.name]), UnsafeRawBufferPointer(rebasing: octets[part.value]),
+            isSecret: part.isSecret)
     }
 
     private func field(_ name: StaticString, _ text: UnsafeRawBufferPointer, _ part: Range<Int>) -> clh_field {

@@ -177,6 +177,9 @@ package final class ByteStream: ReadinessHandler {
 
     /// Whether the stream can be spliced with a file, because no TLS layer transforms the bytes.
     package var isPlain: Bool { tls == nil }
+    /// Whether the default evaluation trusts the server; false without TLS. Read here, because other modules would
+    /// check exclusive access.
+    package var isTrusted: Bool { tls?.isTrusted ?? false }
 
     /// Moves available bytes from a socket without TLS into an empty pipe.
     package func splice(into pipe: Int32, most: Int) -> StreamRead {

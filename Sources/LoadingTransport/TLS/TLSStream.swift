@@ -23,7 +23,7 @@ package final class TLSStream {
     @exclusivity(unchecked) private var ending: TLSReadResult?
 
     /// Whether the default evaluation trusts the server. Set by the code that evaluates.
-    package var isTrusted = false
+    @exclusivity(unchecked) package var isTrusted = false
 
     /// Receives each resumable session, with this stream, during `handshake` and `read`. The stream is an argument
     /// because a weak reference to it would make each other use of it slower.

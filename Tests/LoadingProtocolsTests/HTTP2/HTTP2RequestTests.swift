@@ -53,6 +53,41 @@ struct HTTP2RequestTests {
         #expect(lines("OPTIONS", path: "*")[3] == ":path: *")
     }
 
+    // S-9: the fields of a session are prepared once
+    @Test("the same additional fields are sent with each request, and others with others")
+    func repeatedFields() throws {
+        let client = HTTP2Client.withRequests(0)
+        let reader = HTTP2FieldReader()
+        func fields(_ additional: HTTPFields, _ own: [(String, String)] = []) throws -> [String] {
+            let request = HTTPStreamRequest(
+                method: "GET", scheme: "https", authority: "a.example", path: "/", fields: HTTPFields(own),
+                additional: additional, hasBody: false, contentLength: nil)
+            _ = try client.session.submit(request)
+            return client.takeFrames().flatMap { Array(reader.lines($0.payload).dropFirst(4)) }
+        }
+        let first = HTTPFields([("User-Agent", " x "), ("Authorization", "secret"), ("Keep-Alive", "1"), ("Y", "")])
+        let lines = ["user-agent: x", "authorization: secret !", "y: "]
+        for _ in 0..<3 { #expect(try fields(first) == lines) }
+        #expect(try fields(first, [("Z", "1")]) == ["z: 1"] + lines)
+        // A field of the request names one of them.
+        #expect(try fields(first, [("Connection", "y")]) == ["user-agent: x", "authorization: secret !"])
+        #expect(try fields(first) == lines)
+        // As many, and as long
+        let second = HTTPFields([("User-Agent", " z "), ("Authorization", "public"), ("Keep-Alive", "2"), ("Y", "")])
+        let secondLines = ["user-agent: z", "authorization: public !", "y: "]
+        #expect(try fields(second) == secondLines)
+        #expect(try fields(first) == lines)
+        let connection = HTTPFields([("Connection", "b"), ("A", "1"), ("B", "2")])
+        for _ in 0..<2 { #expect(try fields(connection) == ["a: 1"]) }
+        for _ in 0..<2 { #expect(try fields(HTTPFields()) == []) }
+        var changed = first
+        changed.append("New", "1")
+        #expect(try fields(changed) == lines + ["new: 1"])
+        let invalid = HTTPFields([("a b", "1")])
+        for _ in 0..<2 { #expect(throws: HTTPStreamRequestError.invalidFieldName) { try fields(invalid) } }
+        #expect(try fields(first) == lines)
+    }
+
     // MISC-6
     @Test("Host becomes the authority, and what belongs to one connection is left out")
     func connectionFields() {

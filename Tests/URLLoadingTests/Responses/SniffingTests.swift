@@ -134,6 +134,33 @@ import URLLoading
         }
     }
 
+    // MISC-11, S-58: the body comes only after the response
+    @Test("a refused redirect whose body comes late over HTTP/2") func refusedRedirect() async throws {
+        let isDelivered = Signal("the response has been delivered")
+        let server = try ScriptedServer(tls: try TrustedAuthority.server().with { $0.applicationProtocols = ["h2"] }) {
+            let http2 = try HTTP2ServerConnection($0)
+            let stream = try http2.readRequest()
+            try $0.send(HTTP2Frames.head(stream, 302, [("location", "/elsewhere")]))
+            try $0.wait(for: isDelivered)
+            try $0.send(HTTP2Frames.data(stream, Self.page, ends: true))
+            try $0.waitForClose()
+        }
+        defer { server.stop() }
+        let delegate = RecordingDelegate()
+        delegate.redirect = { $1(nil) }
+        delegate.during = { call, _, _ in
+            if case .response = call { isDelivered.fire() }
+        }
+        let session = URLSession(delegate) { $0.urlCache = nil }
+        session.dataTask(with: server.url(host: "localhost")).resume()
+        session.finishTasksAndInvalidate()
+        #expect(
+            try await delegate.callsUntilInvalid() == [
+                .created(1), .redirect(1, 302), .response(1, 302), .data(1, Self.page), .metrics(1),
+                .completed(1, nil), .invalid,
+            ])
+    }
+
     // MISC-11: what is stored is all there
     @Test("a response that was stored") func aResponseThatWasStored() async throws {
         let server = try ScriptedServer.answering(
