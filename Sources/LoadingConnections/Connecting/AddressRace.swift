@@ -96,6 +96,9 @@ final class AddressRace<Candidate: AnyObject & SendableMetatype>: LoopTimerTarge
         stop()
     }
 
+    /// Whether the name may have more addresses than those that were found.
+    var mayHaveMoreAddresses: Bool { unresolvedFamilies > 0 }
+
     /// Whether at least one address was tried.
     var hasBegun: Bool { !tried.isEmpty }
 

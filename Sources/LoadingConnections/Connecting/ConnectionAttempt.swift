@@ -37,6 +37,8 @@ final class ConnectionAttempt: ConnectionChallengeDelegate {
     private var handshakeBeginning: Int64 = 0
     /// The addresses of the host's name, without a port; and those that were left because they were silent.
     private var addresses: [SocketAddress] = []
+    /// Whether the connection was made before all of them were known.
+    private var mayHaveMoreAddresses = false
     private var leftAddresses: Set<SocketAddress> = []
     /// Fires when the handshake has taken `TimeLimits.handshakeSilence`.
     let silenceTimer = LoopTimer()
@@ -207,6 +209,7 @@ final class ConnectionAttempt: ConnectionChallengeDelegate {
     }
 
     private func connectorEnded(_ outcome: Result<ByteStream, ConnectionFailure>) {
+        mayHaveMoreAddresses = connector?.mayHaveMoreAddresses == true
         connector = nil
         switch outcome {
         case .failure(let failure): fail(failure)
@@ -243,7 +246,7 @@ final class ConnectionAttempt: ConnectionChallengeDelegate {
         guard isSilent else { return }
         if let address = noteSilentAddress(), leftAddresses.insert(address).inserted {
             let silent = pool.silentAddresses.listed(at: pool.loop.now)
-            if addresses.contains(where: { !silent.contains($0.with(port: address.port)) }) {
+            if mayHaveMoreAddresses || addresses.contains(where: { !silent.contains($0.with(port: address.port)) }) {
                 endTCP()
                 return startTCP()
             }

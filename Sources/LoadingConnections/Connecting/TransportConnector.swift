@@ -18,6 +18,8 @@ final class TransportConnector {
     private var handshake: SecureHandshake?
     private var tunnel: ProxyTunnel?
     private let descriptorWait: DescriptorWait
+    /// Whether a connection was made before all addresses of the host or the proxy were known.
+    private(set) var mayHaveMoreAddresses = false
     /// When the current phase started.
     private var phaseBeginning: Int64 = 0
     /// When the host or the proxy accepted the connection.
@@ -105,6 +107,7 @@ final class TransportConnector {
     }
 
     private func raceEnded(_ result: Result<ByteStream, LoadError>) {
+        mayHaveMoreAddresses = race?.mayHaveMoreAddresses == true
         race = nil
         switch result {
         case .failure(let error) where error.isDescriptorShortage: startLater()

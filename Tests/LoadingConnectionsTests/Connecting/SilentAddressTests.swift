@@ -37,6 +37,25 @@ import Testing
         await connectionPool.close()
     }
 
+    // CONN-9, RFC 8305 §9.2: the silent address is connected before those of the other family are known
+    @Test("an address that is found later is tried too") func late() async throws {
+        let server = try ScriptedServer(tls: TrustedAuthority.server(), steps: [.waitForClose])
+        defer { server.stop() }
+        let silent = try SilentPort(on: .ipv6, port: server.port)
+        defer { withExtendedLifetime(silent) {} }
+        let hosts = HostTable(["localhost": ["::1", "127.0.0.1"]])
+        hosts.hold("localhost", [.ipv4])
+        let connectionPool = PoolOnLoop(
+            to: server.port, host: "localhost", isSecure: true, resolver: hosts.resolver(), on: stepped.loop)
+        _ = await connectionPool.client("1", keeps: true)
+        try await stepped.waitForTimer(in: stepped.limits.handshakeSilence)
+        hosts.releaseAll()
+        try await stepped.step(by: stepped.limits.handshakeSilence)
+        try await connectionPool.recorded.wait(for: "1 took a new one")
+        #expect(server.connectionCount == 1)
+        await connectionPool.close()
+    }
+
     // CONN-9: the next load knows what this one has waited for
     @Test("a request that ends before another address is tried") func withdrawn() async throws {
         let server = try ScriptedServer(tls: TrustedAuthority.server(), steps: [.waitForClose])
