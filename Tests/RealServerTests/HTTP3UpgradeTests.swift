@@ -140,10 +140,15 @@ struct HTTP3UpgradeTests {
     func slowRace(version: String, isAsked: Bool) async throws {
         let quic = try server()
         defer { quic.stop() }
-        let tcp = try ScriptedServer.naming(nil, over: version)
-        defer { tcp.stop() }
-        let relay = try DatagramRelay(tcp.port, to: quic.port)
-        defer { relay.stop() }
+        let (tcp, relay) = try ScriptedServer.withDatagrams {
+            try ScriptedServer.naming(nil, over: version)
+        } on: {
+            try DatagramRelay($0, to: quic.port)
+        }
+        defer {
+            relay.stop()
+            tcp.stop()
+        }
         let delegate = LateTrust(false)
         let recorder = TransactionRecorder()
         let configuration = URLSessionConfiguration.ephemeral
@@ -178,12 +183,17 @@ struct HTTP3UpgradeTests {
 
     // CONN-8: of the loads that find no connection, too, none tries it while it is tried, and none after that
     @Test("a place that never answers beside TCP is left alone after that") func silentRace() async throws {
-        let tcp = try ScriptedServer.naming(nil, over: "http/1.1", keepsAlive: false)
-        defer { tcp.stop() }
         let silence = try SilentDatagramPort()
         defer { silence.close() }
-        let relay = try DatagramRelay(tcp.port, to: silence.port)
-        defer { relay.stop() }
+        let (tcp, relay) = try ScriptedServer.withDatagrams {
+            try ScriptedServer.naming(nil, over: "http/1.1", keepsAlive: false)
+        } on: {
+            try DatagramRelay($0, to: silence.port)
+        }
+        defer {
+            relay.stop()
+            tcp.stop()
+        }
         try await TransactionRecorder.record { session, _ async throws in
             var request = URLRequest(url: tcp.url("/small"))
             request.assumesHTTP3Capable = true

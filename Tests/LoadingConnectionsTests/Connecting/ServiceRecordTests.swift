@@ -86,10 +86,11 @@ import Testing
     // CONN-6: and a question that fails, or finds nothing, costs nothing
     @Test("a record without HTTP/3 leads to TCP at once", arguments: [0, 1, 2])
     func nothing(kind: Int) async throws {
-        let tcp = try tcpServer()
-        defer { tcp.stop() }
-        let datagrams = try SilentDatagramPort(tcp.port)
-        defer { datagrams.close() }
+        let (tcp, datagrams) = try ScriptedServer.withDatagrams(tcpServer) { try SilentDatagramPort($0) }
+        defer {
+            datagrams.close()
+            tcp.stop()
+        }
         let answers = [found(tcp.port, "h2"), .success(.none), .failure(.tryAgain)]
         let records = ServiceBook(answers[kind])
         let connectionPool = try connectionPool(tcp.port, records)
@@ -152,10 +153,11 @@ import Testing
     // CONN-8: neither the place that a record names, nor, where the origin itself is that, the question
     @Test("a place that has failed is not tried again", arguments: [true, false])
     func broken(isOwn: Bool) async throws {
-        let tcp = try tcpServer()
-        defer { tcp.stop() }
-        let datagrams = try SilentDatagramPort(isOwn ? tcp.port : 0)
-        defer { datagrams.close() }
+        let (tcp, datagrams) = try ScriptedServer.withDatagrams(tcpServer) { try SilentDatagramPort(isOwn ? $0 : 0) }
+        defer {
+            datagrams.close()
+            tcp.stop()
+        }
         let records = ServiceBook(found(datagrams.port, "h3"))
         let connectionPool = try connectionPool(tcp.port, records)
         let isTrying: @Sendable (ConnectionPool) -> Bool = { $0.origins.values.contains { $0.upgrade != nil } }

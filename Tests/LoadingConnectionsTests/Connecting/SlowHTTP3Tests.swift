@@ -15,8 +15,12 @@ import Testing
 
     init() throws {
         quic = try GtlsServer(authority: TrustedAuthority.authority)
-        tcp = try ScriptedServer(tls: TrustedAuthority.server(), steps: [.waitForClose])
-        relay = try DatagramRelay(tcp.port, to: quic.port)
+        let target = quic.port
+        (tcp, relay) = try ScriptedServer.withDatagrams {
+            try ScriptedServer(tls: TrustedAuthority.server(), steps: [.waitForClose])
+        } on: {
+            try DatagramRelay($0, to: target)
+        }
         connectionPool = PoolOnLoop(to: tcp.port, isSecure: true)
     }
 

@@ -125,3 +125,22 @@ package final class ScriptedServer: Sendable {
         if let failure = failures.first { throw failure }
     }
 }
+
+extension ScriptedServer {
+    /// A server, and a socket for datagrams on its port. A port that is free for TCP may be in use for datagrams, so
+    /// several servers may be made; all but the last one are stopped.
+    package static func withDatagrams<Socket>(
+        _ makeServer: () throws -> ScriptedServer, on port: (Int) throws -> Socket
+    ) throws -> (server: ScriptedServer, datagrams: Socket) {
+        for _ in 0..<15 {
+            let server = try makeServer()
+            do {
+                return (server, try port(server.port))
+            } catch let failure as POSIXFailure where failure.code == EADDRINUSE {
+                server.stop()
+            }
+        }
+        let server = try makeServer()
+        return (server, try port(server.port))
+    }
+}
