@@ -5,13 +5,17 @@ import URLLoading
 
 /// Streams that start TLS.
 @Suite(.leavesNothing) struct SecureStreamTests {
+    /// The server waits for it, because the handshake could fail before.
+    private let hasCalled = Signal("the last call of the client")
+
     /// Sends a greeting, starts TLS on request, and echoes.
     private func server(_ options: TLSServerOptions) throws -> ScriptedServer {
         let tls = try TLSServer(options)
-        return try ScriptedServer { connection in
+        return try ScriptedServer { [hasCalled] connection in
             try connection.send("220 ready\r\n")
             _ = try connection.receive(through: "STARTTLS\r\n")
             try connection.send("220 go\r\n")
+            try connection.wait(for: hasCalled)
             do { try connection.startTLS(tls) } catch { return }
             while case let bytes = try connection.receive(), !bytes.isEmpty { try connection.send(bytes) }
         }
@@ -39,6 +43,7 @@ import URLLoading
         task.closeWrite()
         delegate.read(task, 1, 1)
         session.finishTasksAndInvalidate()
+        hasCalled.fire()
         let calls = try await delegate.callsUntilInvalid()
         #expect(delegate.faults.events == [])
         return calls
@@ -127,6 +132,7 @@ import URLLoading
         delegate.read(task, 1, 1)
         task.resume()
         session.finishTasksAndInvalidate()
+        hasCalled.fire()
         let calls = try await delegate.callsUntilInvalid()
         #expect(
             calls.suffix(4) == [
