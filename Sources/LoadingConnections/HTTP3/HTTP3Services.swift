@@ -2,8 +2,8 @@ internal import LoadingEvents
 internal import LoadingSemantics
 
 /// Where origins offer HTTP/3: the alternative services that they advertised (CONN-6), and
-/// the services that failed recently (CONN-8). Confined to the loop of the session's pool. It calls nobody who may call
-/// back, so exclusive access to what each request uses is not checked.
+/// the services that failed recently (CONN-8). Confined to the loop of the session's pool. The code that it calls does
+/// not call back, so exclusive access to what each request uses is not checked.
 final class HTTP3Services {
     private let advertised: any AlternativeServicesStore
     /// Whether other hosts than the origin's may be used. With proxies configured, a proxy may apply to those hosts.
