@@ -153,7 +153,7 @@ bool cl3_loose_take(
     nghttp3_vec list[8];
     int fin = 0;
     self->is_in_library = true;
-    nghttp3_ssize pieces = nghttp3_conn_writev_stream(self->http, id, &fin, list, 8);
+    nghttp3_ssize pieces = cl3_next_output(self, id, &fin, list, 8);
     if (pieces < 0) {
         cl3_set_problem(self, CL3_VIOLATION, NGHTTP3_H3_INTERNAL_ERROR, true, nghttp3_strerror((int)pieces));
         finish(self, -1);

@@ -21,7 +21,7 @@ static ngtcp2_ssize write_datagram(
         int64_t id = -1;
         int is_last = 0;
         if (self->http && ngtcp2_conn_get_max_data_left(quic->conn) > 0) {
-            pieces = nghttp3_conn_writev_stream(self->http, &id, &is_last, list, sizeof list / sizeof *list);
+            pieces = cl3_next_output(self, &id, &is_last, list, sizeof list / sizeof *list);
             if (pieces < 0) {
                 cl3_set_problem(
                     self, pieces == NGHTTP3_ERR_NOMEM ? CL3_OUT_OF_MEMORY : CL3_VIOLATION,
@@ -53,6 +53,8 @@ static ngtcp2_ssize write_datagram(
             // nghttp3 does not name it again, so the loop ends.
             if (id == refused) return NGTCP2_ERR_INTERNAL;
             refused = id;
+            // So that the turn's end does not unblock it.
+            cl3_begin_turn(cl3_find(self, id));
             if (count == NGTCP2_ERR_STREAM_DATA_BLOCKED) nghttp3_conn_block_stream(self->http, id);
             else nghttp3_conn_shutdown_stream_write(self->http, id);
             continue;

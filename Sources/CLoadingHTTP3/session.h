@@ -105,6 +105,8 @@ struct cl3_stream {
     uint64_t body_end;     // where the last frame ends that was made
     bool is_head_reported, is_write_shut, is_request_reported;
     bool is_full, is_asked, is_resumed;
+    size_t turn;  // bytes since the stream's turn began
+    bool is_resting;  // until the others have had their turns
 
     // A reset that waits until the libraries have returned.
     bool is_marked;
@@ -149,6 +151,7 @@ struct cl3_session {
     size_t gathered_count, gathered_pieces;
     bool is_in_library;
     bool has_stream_work;
+    bool has_resting;  // streams
     uint64_t credit;
     cl3_work work;  // since it was taken last
     bool is_leaving;
@@ -206,7 +209,11 @@ size_t cl3_release_held(cl3_stream *stream, size_t count);
 nghttp3_ssize cl3_read_body(
     nghttp3_conn *http, int64_t id, nghttp3_vec *list, size_t capacity, uint32_t *flags, void *user,
     void *stream_user);
-// These bytes of what `nghttp3_conn_writev_stream` returned were sent, with the end if `is_last`.
+// What is to be sent next, as `nghttp3_conn_writev_stream`. Streams take turns: nghttp3 sends the whole body of the
+// first stream before the request of the next one.
+nghttp3_ssize cl3_next_output(cl3_session *self, int64_t *id, int *is_last, nghttp3_vec *list, size_t capacity);
+void cl3_begin_turn(cl3_stream *stream);
+// These bytes of what `cl3_next_output` returned were sent, with the end if `is_last`.
 int cl3_wrote(cl3_session *self, int64_t id, cl3_stream *stream, const nghttp3_vec *list, size_t count, bool is_last);
 
 // ---- streams.c
