@@ -170,7 +170,7 @@ package final class HTTP1Connection: HTTPExchangeStream, ByteStreamOwner, LoopTi
         if isClosed { return }
         // It was unused while it was reserved, and may be handed out again at once.
         idleSince = pool.loop.now
-        if seemsSilent { pool.release(self) } else { pool.discard(self) }
+        if isSilent { pool.release(self) } else { pool.discard(self) }
     }
 
     package func timerFired(_ timer: LoopTimer) {

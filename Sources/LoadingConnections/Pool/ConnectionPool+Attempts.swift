@@ -161,7 +161,7 @@ extension ConnectionPool {
     func serveOtherwise(_ origin: OriginConnections) {
         serveFromShared(origin)
         while origin.shared == nil, let next = origin.waiting.firstForReleased(), next.acceptsReused,
-            let connection = takeIdle(of: origin, isRepeatable: next.isRepeatable)
+            let connection = takeIdle(of: origin)
         {
             origin.waiting.remove(next)
             hand(connection, of: origin, to: next, isReused: true, events: [])

@@ -135,13 +135,12 @@ extension ConnectionPool {
 
     // MARK: Idle connections
 
-    /// An idle connection. Its socket is checked if the request cannot be repeated, because the server may have closed
-    /// it without an event on the loop yet, and the request would be lost. The socket is also checked if the connection
-    /// was not used a moment ago: stray bytes may have arrived, which the request's response would begin with.
-    func takeIdle(of origin: OriginConnections, isRepeatable: Bool) -> HTTP1Connection? {
+    /// An idle connection. Its socket is checked, without waiting for an event on the loop: if the server has closed the
+    /// connection, the request would be lost, and bytes that have arrived would be taken for its response (RFC 9112
+    /// §9.2).
+    func takeIdle(of origin: OriginConnections) -> HTTP1Connection? {
         while let connection = origin.takeIdle() {
-            let isTrusted = isRepeatable && loop.now - connection.idleSince <= loop.limits.unverifiedReuse
-            if isTrusted || connection.isSilent { return connection }
+            if connection.isSilent { return connection }
             connection.close()
             origin.forget(connection)
         }

@@ -122,7 +122,7 @@ package final class ConnectionPool {
             // The connection may have turned out to be closed; its origin is then forgotten.
             if origins[key] !== known { return nil }
         }
-        if let connection = takeIdle(of: known, isRepeatable: isRepeatable) { return connection }
+        if let connection = takeIdle(of: known) { return connection }
         discardIfUnused(known)
         return nil
     }
@@ -154,13 +154,13 @@ package final class ConnectionPool {
                 // The connection may have turned out to be closed; its origin is then forgotten.
                 origin = connections(to: request.key)
             }
-            if let connection = takeIdle(of: origin, isRepeatable: request.isRepeatable) {
+            if let connection = takeIdle(of: origin) {
                 return hand(connection, of: origin, to: request, isReused: true, events: [])
             }
         }
         // All requests in the queue may wait for new connections that are being made.
         if request.acceptsReused, origin.hasWaitingRequests, origin.hasIdle, origin.waiting.firstForReleased() == nil,
-            let connection = takeIdle(of: origin, isRepeatable: request.isRepeatable)
+            let connection = takeIdle(of: origin)
         {
             return hand(connection, of: origin, to: request, isReused: true, events: [])
         }

@@ -148,17 +148,23 @@ import Testing
 
     /// Has the server close an idle connection while the loop is busy, so that the loop has not read it when `body`
     /// runs on it.
+    ///
+    /// - Parameter stray: Sent instead of closing.
     private func whileClosed(
         tls: TLSServerOptions? = nil, configuration: TLSConfiguration = TLSConfiguration(),
+        sending stray: String? = nil,
         _ body: @escaping @Sendable (PoolOnLoop, _ first: PoolClient) -> Void
     ) async throws -> (connectionPool: PoolOnLoop, server: ScriptedServer) {
         let close = Signal("the end of the first connection")
+        let isClosed = Signal("closed")
         let server = try ScriptedServer(tls: tls) { connection in
             while try connection.nextRequest() != nil {
                 try connection.send("HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n")
                 if connection.index > 0 { continue }
                 try connection.wait(for: close)
-                return connection.close()
+                guard let stray else { return connection.close() }
+                try connection.send(stray)
+                isClosed.fire()
             }
         }
         let connectionPool = PoolOnLoop(
@@ -166,11 +172,12 @@ import Testing
             configuration: configuration)
         let first = await connectionPool.client("first", sends: "GET")
         try await connectionPool.recorded.wait(for: "first is done")
-        let isClosed = Signal("closed")
         let record = try await server.connection(0)
-        Task {
-            try await record.waitUntilClosed()
-            isClosed.fire()
+        if stray == nil {
+            Task {
+                try await record.waitUntilClosed()
+                isClosed.fire()
+            }
         }
         let isSeen = await connectionPool.onLoop { _ in
             close.fire()
@@ -241,33 +248,56 @@ import Testing
         await connectionPool.close()
     }
 
-    // CONN-10: a repeatable request is repeated, so the kernel is not asked for it
-    @Test("a connection that was used a moment ago is given to a GET unseen")
-    func aConnectionThatWasUsedAMomentAgoIsGivenToAGETUnseen() async throws {
+    private static let strayResponse = "HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\nevil"
+
+    // CONN-1, CONN-10, CONN-19: RFC 9112 §9.2
+    @Test(
+        "a connection that was closed, or has stray bytes, is not given to a GET, however short it was idle",
+        arguments: [nil, strayResponse, "0\r\n\r\n"] as [String?])
+    func anIdleConnectionIsChecked(stray: String?) async throws {
         let taken = Watched<Bool?>(nil)
-        let (connectionPool, server) = try await whileClosed { connectionPool, first in
+        let (connectionPool, server) = try await whileClosed(sending: stray) { connectionPool, first in
             // However long the test has taken since.
             first.connection?.idleSince = connectionPool.loop.now
             taken.withValue { $0 = connectionPool.pool.takeIdle(connectionPool.origin, isRepeatable: true) != nil }
         }
         defer { server.stop() }
-        #expect(taken.current == true)
+        #expect(taken.current == false)
+        #expect(await connectionPool.onLoop { $0.connectionCount } == 0)
         await connectionPool.close()
     }
 
-    // CONN-10, CONN-19: closing is likely after a while
-    @Test("a connection that was idle for more than a moment is looked at")
-    func aConnectionThatWasIdleForMoreThanAMomentIsLookedAt() async throws {
-        let taken = Watched<[Bool]>([])
-        let (connectionPool, server) = try await whileClosed { connectionPool, first in
-            first.connection?.idleSince -= connectionPool.loop.limits.unverifiedReuse + 1
-            taken.withValue {
-                $0.append(connectionPool.pool.takeIdle(connectionPool.origin, isRepeatable: true) != nil)
+    // CONN-1: RFC 9112 §9.2
+    @Test("a connection that was reserved, and has stray bytes, is not given to a GET that waits for it")
+    func aReservedConnectionIsChecked() async throws {
+        let (send, isSent) = (Signal("the time of the stray bytes"), Signal("stray bytes"))
+        let server = try ScriptedServer { connection in
+            if connection.index == 0 {
+                try connection.wait(for: send)
+                try connection.send(Self.strayResponse)
+                return isSent.fire()
+            }
+            while try connection.nextRequest() != nil {
+                try connection.send("HTTP/1.1 201 Created\r\nContent-Length: 0\r\n\r\n")
             }
         }
         defer { server.stop() }
-        #expect(taken.current == [false])
-        #expect(await connectionPool.onLoop { $0.connectionCount } == 0)
+        let connectionPool = PoolOnLoop(to: server.port, limit: 1)
+        let first = await connectionPool.client("first", keeps: true)
+        try await connectionPool.recorded.wait(for: "first took a new one")
+        _ = await connectionPool.client("second", sends: "GET")
+        let isReturned = await connectionPool.onLoop { _ in
+            send.fire()
+            // The loop does nothing else meanwhile.
+            guard (try? isSent.wait()) != nil else { return false }
+            first.returnUnused()
+            return true
+        }
+        #expect(isReturned)
+        try await connectionPool.recorded.wait(for: "second is done")
+        #expect(
+            connectionPool.recorded.events.suffix(3)
+                == ["second took a new one", "second received 201", "second is done"])
         await connectionPool.close()
     }
 
