@@ -14,6 +14,9 @@ package struct TimeLimits: Sendable, Equatable {
     /// How long a callback may occupy its loop before another thread takes over the loop. Up to twice as long, which is
     /// the sampling interval. Decision: too short to notice, longer than almost all callbacks (docs/decisions/0001).
     package var callback = milliseconds(2)
+    /// How long the requests of `async` callers that were resumed together wait for each other. Decision: less than the
+    /// time of a round trip outside of one building (docs/decisions/0019).
+    package var gathering = milliseconds(1)
     /// How long a `fork` waits for a loop to sleep. Decision: a loop that is busy for longer may be blocked in a
     /// callback that waits for the fork.
     package var fork = milliseconds(20)
@@ -109,10 +112,9 @@ package struct TimeLimits: Sendable, Equatable {
     package var keepAliveMargin = seconds(1)
     /// An HTTP/2 or HTTP/3 connection without streams is closed after this time. Decision (CONN-19).
     package var multiplexedIdle = seconds(90)
-    /// Within this time after its last use, an idle connection is reused for a repeatable request without checking its
-    /// socket. Decision: longer than the pause between the requests of a sequence, which then cost no system call for
-    /// it. A lost request is repeated (CONN-10), but bytes that arrived while the connection was idle must not be taken
-    /// for the response to the next request.
+    /// Within this time after its last use, an idle HTTP/2 connection is used for a repeatable request without checking
+    /// its socket. Decision: longer than the pause between the requests of a sequence, which then cost no system call
+    /// for it. A lost request is repeated (CONN-10).
     package var unverifiedReuse = milliseconds(1)
     /// The TLS of a stream or WebSocket keeps its record buffers when one read follows the other within this time.
     /// Decision: one message to each of many connections costs no memory.

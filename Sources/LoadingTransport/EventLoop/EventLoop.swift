@@ -72,6 +72,7 @@ package final class EventLoop: @unchecked Sendable {
     @exclusivity(unchecked) private var directResumptions = 0
     /// When the loop's thread wakes up by itself, while it sleeps. `Int64.max` if it does not.
     @exclusivity(unchecked) private var wakeTime = Int64.max
+    @exclusivity(unchecked) private var callers: ReturningCallers
 
     // MARK: Shared, immutable or atomic
 
@@ -106,6 +107,7 @@ package final class EventLoop: @unchecked Sendable {
     package init(clock: LoopClock = .monotonic, limits: TimeLimits = .standard) {
         self.clock = clock
         self.limits = limits
+        callers = ReturningCallers(limit: limits.gathering, together: Self.jobsTogether)
         turnTime = clock.now
         events = .allocate(capacity: Self.eventCapacity)
         scratch = .allocate(byteCount: Self.scratchCapacity, alignment: 64)
@@ -135,34 +137,36 @@ package final class EventLoop: @unchecked Sendable {
     /// Runs `job` before this returns if the loop sleeps, on the calling thread, which borrows the loop; otherwise
     /// posts it. For callers that wait for what the job brings, and hold no lock.
     package func perform(_ job: @escaping @Sendable () -> Void) {
-        guard borrow() else { return post(job) }
-        asBorrower {
-            readClock()
-            job()
-            // What jobs leave to be done after all of them, such as sending their requests.
-            if !unfinished.isEmpty { continueUnfinished() }
-        }
-        giveBack()
-    }
-
-    private func borrow() -> Bool {
         lock.lock()
-        defer { lock.unlock() }
-        guard isAsleep else { return false }
+        guard isAsleep else {
+            callers.noteReturn()
+            inbox.append(Job(run: job))
+            return lock.unlock()
+        }
+        let isGathering = !callers.isEmpty && callers.noteReturnDuringSleep(at: time)
         // So that work that is posted meanwhile wakes no thread.
         isAsleep = false
         borrower = pthread_self()
         wasBorrowed = true
-        return true
+        lock.unlock()
+        asBorrower {
+            readClock()
+            job()
+            // What jobs leave to be done after all of them, such as sending their requests.
+            if !unfinished.isEmpty, !isGathering { continueUnfinished() }
+        }
+        giveBack(isGathering: isGathering)
     }
 
     /// The loop's thread sleeps on, unless it has something to do.
-    private func giveBack() {
+    ///
+    /// - Parameter isGathering: Whether handlers to call again wait for the next caller, or for the end of the sleep,
+    ///   which is near.
+    private func giveBack(isGathering: Bool) {
         lock.lock()
         let isAwaited = isAwaited
-        let mustWake =
-            !isAwaited
-            && (!unfinished.isEmpty || !inbox.isEmpty || !callouts.isEmpty || timers.nextDeadline < wakeTime)
+        let hasWork = !unfinished.isEmpty && !isGathering || !inbox.isEmpty || !callouts.isEmpty
+        let mustWake = !isAwaited && (hasWork || timers.nextDeadline < wakeTime)
         isAsleep = !isAwaited && !mustWake
         // Also if it has other work first, and does not sleep before the timer is disarmed.
         wakeTime = min(wakeTime, timers.nextDeadline)
@@ -188,6 +192,7 @@ package final class EventLoop: @unchecked Sendable {
             lock.lock()
         }
         isAsleep = false
+        callers.noteWaking()
         lock.unlock()
     }
 
@@ -354,7 +359,9 @@ package final class EventLoop: @unchecked Sendable {
     private func nextCallout() -> (any Callout)? {
         lock.lock()
         defer { lock.unlock() }
-        return callouts.popFirst()
+        guard let callout = callouts.popFirst() else { return nil }
+        callers.noteResumption()
+        return callout
     }
 
     /// Takes the loop from a thread that has been in callbacks since `lent` was read. Returns false if that thread has
@@ -434,18 +441,26 @@ package final class EventLoop: @unchecked Sendable {
         isAsleep = true
         wakeTime = deadline
         // A change of a stepped clock wakes the loop.
-        guard deadline != .max, case .monotonic = clock else { return -1 }
-        return deadline - now
+        guard case .monotonic = clock else { return -1 }
+        if !callers.isEmpty {
+            readClock()
+            if callers.noteSleep(at: now) { deadline = min(deadline, now + limits.gathering) }
+        }
+        // Not 0, with which the thread would not sleep.
+        return deadline == .max ? -1 : max(1, deadline - now)
     }
 
     /// Here and not in `LoopClock`, because the optimiser does not see into that module.
     @inline(__always)
-    private func readClock() {
+    private var time: Int64 {
         switch clock {
-        case .monotonic: turnTime = cll_now()
-        case .stepped(let time): turnTime = time.now
+        case .monotonic: cll_now()
+        case .stepped(let time): time.now
         }
     }
+
+    @inline(__always)
+    private func readClock() { turnTime = time }
 
     private func continueUnfinished() {
         swap(&unfinished, &spareUnfinished)

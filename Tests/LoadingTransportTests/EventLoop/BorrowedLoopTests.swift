@@ -1,6 +1,7 @@
 import Dispatch
 import Glibc
 import LoadingEvents
+import LoadingSemantics
 import LoadingTestSupport
 import LoadingTransport
 import TestSupport
@@ -248,6 +249,51 @@ import Testing
             loop.callOut(second, isResumption: true)
         }
         #expect(events.events == ["second", "first"])
+    }
+
+    /// A loop that has resumed two callers, which have come back at once, a few times.
+    private static func loopWithReturningCallers() throws -> (EventLoop, Handler) {
+        var limits = TimeLimits()
+        limits.gathering = 2_000_000_000
+        let loop = EventLoop(limits: limits)
+        #expect(loop.serve())
+        try resume(2, on: loop)
+        let deadline = ContinuousClock.now + .testDeadline
+        // The prediction is made after an interval.
+        while ContinuousClock.now < deadline {
+            for _ in 0..<2 { try borrow(loop) {} }
+            try resume(2, on: loop)
+            let handler = Handler()
+            try borrow(loop) { loop.callAgain(handler) }
+            if handler.events.events == [] { return (loop, handler) }
+        }
+        throw DeadlineExceeded(awaited: "a prediction", deadline: .testDeadline)
+    }
+
+    private static func resume(_ count: Int, on loop: EventLoop) throws {
+        let resumed = Watched(0)
+        for _ in 0..<count { loop.callOut(CalledOut { resumed.withValue { $0 += 1 } }) }
+        _ = try resumed.wait(for: "callouts", until: { $0 == count ? true : nil })
+    }
+
+    @Test("what one of several callers leaves to be done is done with that of the last") func gathered() throws {
+        let (loop, first) = try Self.loopWithReturningCallers()
+        let last = Handler()
+        try Self.borrow(loop) {
+            last.events.record(first.events.events == [] ? "the first waits" : "too early")
+            loop.callAgain(last)
+        }
+        #expect(first.events.events == ["ready"])
+        #expect(last.events.events == ["the first waits", "ready"])
+    }
+
+    @Test("what a caller leaves to be done is done soon if the others do not come back") func notReturned() throws {
+        let (loop, handler) = try Self.loopWithReturningCallers()
+        #expect(try handler.events.waitFor(count: 1) == ["ready"])
+        // Nothing waits for the one who comes too late.
+        let late = Handler()
+        try Self.borrow(loop) { loop.callAgain(late) }
+        #expect(late.events.events == ["ready"])
     }
 
     /// Counts without a lock. Confined to its loop.
