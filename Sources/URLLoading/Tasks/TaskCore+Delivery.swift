@@ -137,7 +137,7 @@ extension TaskCore {
         load = nil
         withdrawChallenge()
         let usesQueue =
-            result.usesQueue || !delegates.isEmpty || locked { $0.resumeDataHandlers?.isEmpty == false }
+            result.usesQueue || wantsMetrics || locked { $0.resumeDataHandlers?.isEmpty == false }
         deliver(TaskEnding(error: error, body: body), usesQueue: usesQueue)
     }
 
@@ -221,7 +221,6 @@ extension TaskCore {
         if !ending.isSilent { locked { $0.progress }?.finish(self) }
         statusChanged()
         for handler in resumeDataHandlers { handler(resumeData) }
-        if case .feed(let feed) = result { feed.finish(error) }
         if let session, !isSilent {
             let metrics = log.flatMap {
                 $0.keepsEvents ? URLSessionTaskMetrics($0, created: creationTime, fetches: fetches) : nil
@@ -230,6 +229,8 @@ extension TaskCore {
         } else if case .file(let path) = ending.body {
             uselessFile = (path, UnfinishedFiles.shared.claim(on: path))
         }
+        // After the metrics (T-39).
+        if case .feed(let feed) = result { feed.finish(error) }
         // The answer to `willCacheResponse` may still be pending, or the cache of the program may be asked to store. A
         // weak reference costs much, so other tasks have none.
         let isKnown = isForDelegate || core.urlCache.map { type(of: $0) != URLCache.self } ?? false

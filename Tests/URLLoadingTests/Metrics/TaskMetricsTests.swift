@@ -442,6 +442,26 @@ import URLLoading
                 == [false, false, false, false])
         #expect(transaction.domainResolutionProtocol == .unknown)
     }
+
+    // T-39
+    @Test("metrics come before the end of an async call", arguments: [true, false])
+    func beforeAsyncEnds(isSequence: Bool) async throws {
+        let server = try ScriptedServer.answering { _ in .text("abc") }
+        defer { server.stop() }
+        try await URLSession.using { session in
+            for _ in 0..<50 {
+                let delegate = MetricsDelegate()
+                let request = URLRequest(url: server.url())
+                if isSequence {
+                    let (bytes, _) = try await session.bytes(for: request, delegate: delegate)
+                    for try await _ in bytes {}
+                } else {
+                    _ = try await session.data(for: request, delegate: delegate)
+                }
+                #expect(delegate.metrics.count == 1)
+            }
+        }
+    }
 }
 
 /// Implements only the metrics callback, so redirects are followed by default.

@@ -263,6 +263,32 @@ import URLLoading
     }
 
     // S-75: the caller's operations get their turn
+    private final class EmptyDelegate: NSObject, URLSessionTaskDelegate, Sendable {}
+
+    @Test("an async call returns while the queue is suspended, if no delegate has a method for the task")
+    func asyncCallsWithoutCallbacks() async throws {
+        let server = try ScriptedServer.answering { _ in .text("abc") }
+        defer { server.stop() }
+        let delegates: [(EmptyDelegate?, EmptyDelegate?)] = [
+            (nil, nil), (EmptyDelegate(), nil), (nil, EmptyDelegate()),
+        ]
+        for (ofSession, own) in delegates {
+            let queue = OperationQueue()
+            let session = URLSession(configuration: .ephemeral, delegate: ofSession, delegateQueue: queue)
+            defer { session.finishTasksAndInvalidate() }
+            let request = URLRequest(url: server.url())
+            // Which methods a class has is known after the first calls.
+            for _ in 0..<2 { _ = try await session.data(for: request, delegate: own) }
+            queue.isSuspended = true
+            defer { queue.isSuspended = false }
+            #expect(try await session.data(for: request, delegate: own).0.count == 3)
+            let (bytes, _) = try await session.bytes(for: request, delegate: own)
+            var count = 0
+            for try await _ in bytes { count += 1 }
+            #expect(count == 3)
+        }
+    }
+
     @Test("operations of the caller's run between calls") func operationsOfTheCallersRunBetweenCalls() async throws {
         let permits = Permits()
         let server = try ScriptedServer.answering(.paced(Array("abcdef".utf8), portion: 1, by: permits))
