@@ -74,6 +74,12 @@ extension ProxyDictionary {
         /// Enabled means present and not zero.
         func isSet(_ key: String) -> Bool { number(key).map { $0 != 0 } ?? false }
 
+        /// A SOCKS proxy is enabled without the key too, as on Apple's systems: iOS has no constant for it, so programs
+        /// give only the host and the port. A direct connection would reveal what they route through Tor.
+        func isEnabled(_ name: String) -> Bool {
+            isSet(name + "Enable") || name == "SOCKS" && values["SOCKSEnable"] == nil
+        }
+
         func number(_ key: String) -> Int? {
             switch values[key] {
             case .number(let number): number
@@ -104,7 +110,7 @@ extension ProxyDictionary {
 
         func route(_ name: String, _ kind: ProxyServer.Kind, _ credential: ProxyCredential?) -> ProxyRouteList? {
             // Without a host the setting is ignored.
-            guard isSet(name + "Enable"), let named = values[name + "Proxy"], named != .text("") else { return nil }
+            guard isEnabled(name), let named = values[name + "Proxy"], named != .text("") else { return nil }
             guard case .text(let host) = named else { return .noUsableProxy }
             let port = values[name + "Port"] == nil ? 0 : number(name + "Port") ?? -1
             let server = ProxyServer(kind: kind, host: host, port: port, credential: credential)

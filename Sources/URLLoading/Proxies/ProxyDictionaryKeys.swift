@@ -39,7 +39,12 @@ nonisolated(unsafe) public let kCFStreamPropertyHTTPProxyPort: CFString = "HTTPP
 nonisolated(unsafe) public let kCFStreamPropertyHTTPSProxyHost: CFString = "HTTPSProxy"
 /// The port of the proxy for HTTPS (key of stream properties).
 nonisolated(unsafe) public let kCFStreamPropertyHTTPSProxyPort: CFString = "HTTPSPort"
-/// The host of the SOCKS proxy (key of stream properties).
+/// A dictionary with the settings of a SOCKS proxy (key of stream properties). In `connectionProxyDictionary` it has no
+/// effect: the proxy is enabled by its host.
+@_disfavoredOverload
+nonisolated(unsafe) public let kCFStreamPropertySOCKSProxy: CFString = "kCFStreamPropertySOCKSProxy"
+/// The host of the SOCKS proxy (key of stream properties). In `connectionProxyDictionary` it enables the proxy, unless
+/// `kCFNetworkProxiesSOCKSEnable` is 0.
 @_disfavoredOverload
 nonisolated(unsafe) public let kCFStreamPropertySOCKSProxyHost: CFString = "SOCKSProxy"
 /// The port of the SOCKS proxy (key of stream properties).

@@ -28,6 +28,8 @@ nonisolated(unsafe) public let kSecAttrKeyType: CFString = "type"
 nonisolated(unsafe) public let kSecAttrKeyTypeRSA: CFString = "42"
 /// A key on a NIST elliptic curve.
 nonisolated(unsafe) public let kSecAttrKeyTypeECSECPrimeRandom: CFString = "73"
+/// The older name of `kSecAttrKeyTypeECSECPrimeRandom`.
+nonisolated(unsafe) public let kSecAttrKeyTypeEC: CFString = kSecAttrKeyTypeECSECPrimeRandom
 /// Whether a key is public or private.
 nonisolated(unsafe) public let kSecAttrKeyClass: CFString = "kcls"
 /// A public key.

@@ -231,13 +231,15 @@ open class URLSessionConfiguration: NSObject, NSCopying, @unchecked Sendable {
         set { write(newValue) { swap(&$0.tlsMaximumSupportedProtocolVersion, &$1) } }
     }
 
-    /// The older name of ``tlsMinimumSupportedProtocolVersion``. Setting `sslProtocolUnknown` has no effect.
+    /// The older name of ``tlsMinimumSupportedProtocolVersion``. A value that is not one version, or SSL, has no
+    /// effect.
     open var tlsMinimumSupportedProtocol: SSLProtocol {
         get { SSLProtocol(tlsMinimumSupportedProtocolVersion) }
         set { if let version = newValue.version { tlsMinimumSupportedProtocolVersion = version } }
     }
 
-    /// The older name of ``tlsMaximumSupportedProtocolVersion``. Setting `sslProtocolUnknown` has no effect.
+    /// The older name of ``tlsMaximumSupportedProtocolVersion``. A value that is not one version, or SSL, has no
+    /// effect.
     open var tlsMaximumSupportedProtocol: SSLProtocol {
         get { SSLProtocol(tlsMaximumSupportedProtocolVersion) }
         set { if let version = newValue.version { tlsMaximumSupportedProtocolVersion = version } }

@@ -2,8 +2,18 @@
 @frozen public enum SSLProtocol: Int32, Sendable {
     /// No version.
     case sslProtocolUnknown = 0
+    /// SSL 2.0. Not supported.
+    case sslProtocol2 = 1
+    /// SSL 3.0. Not supported.
+    case sslProtocol3 = 2
+    /// Only SSL 3.0. Not supported.
+    case sslProtocol3Only = 3
     /// TLS 1.0.
     case tlsProtocol1 = 4
+    /// Only TLS 1.0.
+    case tlsProtocol1Only = 5
+    /// All versions.
+    case sslProtocolAll = 6
     /// TLS 1.1.
     case tlsProtocol11 = 7
     /// TLS 1.2.
@@ -14,6 +24,8 @@
     case tlsProtocol13 = 10
     /// DTLS 1.2. Not used by loads.
     case dtlsProtocol12 = 11
+    /// The latest supported version: TLS 1.3.
+    case tlsProtocolMaxSupported = 999
 
     init(_ version: tls_protocol_version_t) {
         self =
@@ -27,14 +39,14 @@
             }
     }
 
-    /// The same version as ``tls_protocol_version_t``; nil for `sslProtocolUnknown`.
+    /// The same version as ``tls_protocol_version_t``; nil for what is no version, or not supported.
     var version: tls_protocol_version_t? {
         switch self {
-        case .sslProtocolUnknown: nil
-        case .tlsProtocol1: .TLSv10
+        case .sslProtocolUnknown, .sslProtocol2, .sslProtocol3, .sslProtocol3Only, .sslProtocolAll: nil
+        case .tlsProtocol1, .tlsProtocol1Only: .TLSv10
         case .tlsProtocol11: .TLSv11
         case .tlsProtocol12: .TLSv12
-        case .tlsProtocol13: .TLSv13
+        case .tlsProtocol13, .tlsProtocolMaxSupported: .TLSv13
         case .dtlsProtocol1: .DTLSv10
         case .dtlsProtocol12: .DTLSv12
         }

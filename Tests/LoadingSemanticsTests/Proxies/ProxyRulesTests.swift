@@ -147,6 +147,9 @@ import Testing
             (["HTTPSEnable": .number(1), "HTTPSProxy": .text("b"), "HTTPSPort": .number(-1)], "blocked"),
             (["HTTPEnable": .number(1), "HTTPProxy": .text("a"), "HTTPPort": .number(1)], "direct"),
             (["SOCKSEnable": .number(1), "SOCKSProxy": .text("s"), "SOCKSPort": .number(4)], "socks5 s:4"),
+            (["SOCKSProxy": .text("s"), "SOCKSPort": .number(4)], "socks5 s:4"),
+            (["SOCKSEnable": .number(0), "SOCKSProxy": .text("s"), "SOCKSPort": .number(4)], "direct"),
+            (["SOCKSPort": .number(4)], "direct"),
             (
                 [
                     "SOCKSEnable": .number(1), "SOCKSProxy": .text("s"), "HTTPSEnable": .number(1),

@@ -245,7 +245,19 @@ import Testing
     func olderVersionNamesMeanTheSame(_ old: SSLProtocol, _ new: tls_protocol_version_t) {
         #expect(old.version == new)
         #expect(SSLProtocol(new) == old)
-        #expect(SSLProtocol.sslProtocolUnknown.version == nil)
+    }
+
+    // C-19
+    @Test func olderNamesOfNoVersion() {
+        let configuration = URLSessionConfiguration.ephemeral
+        for name in [SSLProtocol.sslProtocolUnknown, .sslProtocol2, .sslProtocol3, .sslProtocol3Only, .sslProtocolAll] {
+            configuration.tlsMaximumSupportedProtocol = name
+            #expect(configuration.tlsMaximumSupportedProtocolVersion == .TLSv13)
+        }
+        configuration.tlsMaximumSupportedProtocol = .tlsProtocol1Only
+        #expect(configuration.tlsMaximumSupportedProtocolVersion == .TLSv10)
+        configuration.tlsMaximumSupportedProtocol = .tlsProtocolMaxSupported
+        #expect(configuration.tlsMaximumSupportedProtocolVersion == .TLSv13)
     }
 
     /// Reads and writes from many threads at once; the thread sanitizer judges.
