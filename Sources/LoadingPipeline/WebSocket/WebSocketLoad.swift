@@ -115,6 +115,11 @@ package final class WebSocketLoad: Load, LoopTimerTarget, StreamConnectionOwner 
     package func start(_ reason: LoadEvent.FetchReason) {
         loop.checkConfinement(of: "A load")
         hasStarted = true
+        // They arrived together with the handshake's response.
+        if !input.isEmpty {
+            counts.received += Int64(input.count)
+            client?.load(self, didRead: input.count)
+        }
         writeAndRead()
     }
 

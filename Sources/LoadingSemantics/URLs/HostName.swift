@@ -1,7 +1,8 @@
 /// Converts percent-encoded and internationalized hosts to ASCII.
 ///
 /// The public `URL` maps hosts by UTS 46 during parsing. The hosts here come from `Location` fields and
-/// percent-encoding. The only mapping is to lower case, and of ideographic full stops.
+/// percent-encoding. The only mapping is to lower case, and of ideographic full stops. A host that needs another one is
+/// refused: encoded as it is, it would be another host.
 enum HostName {
     /// Returns nil if the text is not a valid host name, which is treated as an unknown host (ERR-15).
     static func ascii(_ host: UnsafeBufferPointer<UInt8>) -> [UInt8]? {
@@ -19,7 +20,7 @@ enum HostName {
                 result += label.lazy.map { UInt8(truncatingIfNeeded: $0.value) }
             } else {
                 // A label has at most 63 characters (RFC 1035 §2.3.4), and the encoding is never shorter.
-                if label.count > 63 { return nil }
+                if label.count > 63 || label.contains(where: needsMapping) { return nil }
                 let encoded = Punycode.encode(Array(label))
                 if encoded.count > 59 { return nil }
                 result += "xn--".utf8
@@ -27,5 +28,17 @@ enum HostName {
             }
         }
         return result.allSatisfy(URLBytes.isRegisteredName) ? result : nil
+    }
+
+    /// Whether UTS 46 maps the character, or may compose it with the one before it (RFC 5891 §5.2: labels are in NFC).
+    private static func needsMapping(_ scalar: Unicode.Scalar) -> Bool {
+        switch scalar {
+        // IDNA 2008 keeps them.
+        case "ß", "ς", "\u{200C}", "\u{200D}": false
+        // Combining marks of Latin, Greek and Cyrillic; conjoining Hangul; marks of Kana. The marks of most other
+        // scripts do not compose.
+        case "\u{300}"..."\u{36F}", "\u{1100}"..."\u{11FF}", "\u{3099}"..."\u{309A}": true
+        default: scalar.properties.changesWhenNFKCCaseFolded
+        }
     }
 }

@@ -284,9 +284,19 @@ package final class FileWriter: Callout, LoopTimerTarget, @unchecked Sendable {
             }
         } catch {
             failure = error
-            file?.remove()
+            dropFile()
             changes.closed = .failure(error)
         }
+    }
+
+    /// Removes the file, unless it existed before: the program's resume data is still valid for its first bytes.
+    private func dropFile() {
+        if case .existing = destination {
+            if let file { UnfinishedFiles.shared.keep(file.path) }
+        } else {
+            file?.remove()
+        }
+        file = nil
     }
 
     /// Opens the file if necessary. Returns true if that failed for lack of a descriptor.

@@ -85,13 +85,18 @@ final class InputStreamSource: RequestBodySource, @unchecked Sendable {
         if count > 0 { return .success(.bytes(Data(buffer[..<count]))) }
         // A stream that was closed meanwhile has not reached its end.
         if count == 0 {
-            return stream.streamStatus == .closed ? .failure(.requestBodyStreamExhausted) : .success(.end)
+            if stream.streamStatus == .closed { return .failure(.requestBodyStreamExhausted) }
+            // Its descriptor would be open for as long as the program has the task.
+            stream.close()
+            return .success(.end)
         }
         // Foundation's streams trap if they are asked for an error that they do not have, as one that was closed
         // meanwhile.
         let error = stream.streamStatus == .error ? stream.streamError as NSError? : nil
-        let code = error.map { Int32(truncatingIfNeeded: $0.code) }
-        return .failure(LoadError(code: LoadError.requestBodyStreamExhausted.code, cause: code.map { .posix($0) }))
+        let cause = error.flatMap { error -> LoadError.Cause? in
+            error.domain == NSPOSIXErrorDomain ? .posix(Int32(truncatingIfNeeded: error.code)) : nil
+        }
+        return .failure(LoadError(code: LoadError.requestBodyStreamExhausted.code, cause: cause))
     }
 
     func cancel() {

@@ -85,10 +85,21 @@ private struct Parts: Equatable {
         ("http://ex%61mple.com/", "example.com"), ("http://例え.テスト/", "xn--r8jz45g.xn--zckzah"),
         ("http://日本語。jp/", "xn--wgv71a119e.jp"), ("http://faß.de/", "xn--fa-hia.de"),
         ("http://почта.рф:80/", "xn--80a1acny.xn--p1ai"), ("http://☃.example/", "xn--n3h.example"),
+        ("http://ไทย.example/", "xn--o3cw4h.example"), ("http://한국.example/", "xn--3e0b707e.example"),
+        ("http://भारत.example/", "xn--h2brj9c.example"), ("http://παράδειγμα.example/", "xn--hxajbheg2az3al.example"),
     ])
     func hostsBecomeASCII(text: String, host: String) throws {
         let url = try HTTPURL(text)
         #expect([url.host, String(decoding: url.authority, as: UTF8.self)] == [host, host])
+    }
+
+    // CONN-21: as they are, they would be other hosts than those of the same URL in a request
+    @Test(arguments: [
+        "bu\u{308}cher.example", "\u{FF4C}ocalhost", "loc\u{AD}alhost", "\u{2460}\u{2461}.0.0.1", "か\u{3099}.example",
+        "\u{1112}\u{1161}\u{11AB}.example", "%EF%BD%8Cocalhost",
+    ])
+    func hostsThatNeedAMappingAreRefused(host: String) {
+        #expect(throws: HTTPURL.Failure.badHost) { try HTTPURL("http://\(host)/") }
     }
 
     // ERR-5, ERR-15

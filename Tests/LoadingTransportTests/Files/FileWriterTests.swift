@@ -138,10 +138,10 @@ import Testing
         #expect(try Data(contentsOf: file) == Data("abcxy".utf8))
     }
 
-    // ERR-8: the unfinished file is removed, and SIGXFSZ does not end the process
+    // ERR-8, RES-9: SIGXFSZ does not end the process, and the program can resume again from the bytes of before
     @Test("a file at its size limit") func fileAtItsSizeLimit() async throws {
         let folder = try TemporaryDirectory()
-        let file = try folder.write("", to: "known")
+        let file = try folder.write("abc", to: "known")
         // The limit applies to all files of the process: it is far above the sizes that other tests write.
         let limit = 64 << 20
         truncate(file.path, off_t(limit - 10))
@@ -155,7 +155,10 @@ import Testing
             _ = $0.write(Data(count: 20))
         }
         #expect(closed == .failure(.writing(POSIXFailure(EFBIG))))
-        #expect(!FileManager.default.fileExists(atPath: file.path))
+        #expect(try FileHandle(forReadingFrom: file).read(upToCount: 3) == Data("abc".utf8))
+        let (_, resumed) = try await outcome(.existing(path: file.path, offset: 3)) { _ = $0.write(Data("de".utf8)) }
+        #expect(resumed == .success(file.path))
+        #expect(try Data(contentsOf: file) == Data("abcde".utf8))
     }
 
     // CONN-22: at the limit no more is accepted until the disk has it

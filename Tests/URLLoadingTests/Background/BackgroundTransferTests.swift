@@ -348,8 +348,7 @@ import Testing
         #expect(String(decoding: delegate.contents.events.flatMap { Array($0) }, as: UTF8.self).contains("from a file"))
         #expect((task.countOfBytesSent, task.countOfBytesExpectedToSend) == (11, 11))
         // The copy is removed after the end is in the journal.
-        try await eventually { [service] in service.files(in: "uploads") == [] }
-        #expect(service.files(in: "files") == [])
+        try await eventually { [service] in service.files(in: "uploads") == [] && service.files(in: "files") == [] }
     }
 
     // BG-2: more than is copied before the program gets the task

@@ -18,11 +18,13 @@ final class FaultyInputStream: InputStream {
 
     private let fault: Fault
     private var left: Int
+    private let errorDomain: String
     private var status = Stream.Status.notOpen
     let closed = Signal("the stream's end")
 
-    init(_ fault: Fault, after count: Int = 100_000) {
+    init(_ fault: Fault, after count: Int = 100_000, errorDomain: String = NSPOSIXErrorDomain) {
         self.fault = fault
+        self.errorDomain = errorDomain
         left = fault == .failsAtOnce ? 0 : count
         super.init(data: Data())
     }
@@ -36,7 +38,7 @@ final class FaultyInputStream: InputStream {
 
     override var streamStatus: Stream.Status { status }
     override var streamError: (any Error)? {
-        status == .error ? NSError(domain: NSPOSIXErrorDomain, code: Int(EIO)) : nil
+        status == .error ? NSError(domain: errorDomain, code: Int(EIO)) : nil
     }
     override var hasBytesAvailable: Bool { true }
 

@@ -142,6 +142,69 @@ import URLLoading
             ])
     }
 
+    // ERR-3: the code of another domain is not an errno
+    @Test("the error of a stream is the cause if it has an errno", arguments: [NSPOSIXErrorDomain, "other"])
+    func errorOfAStream(domain: String) async throws {
+        let server = try ScriptedServer(steps: [.waitForClose])
+        defer { server.stop() }
+        try await URLSession.using { session in
+            var request = URLRequest(url: server.url())
+            request.httpMethod = "POST"
+            request.httpBodyStream = FaultyInputStream(.failsAtOnce, errorDomain: domain)
+            do {
+                _ = try await session.data(for: request)
+                Issue.record("the upload succeeds")
+            } catch let error as URLError {
+                #expect(error.code == .requestBodyStreamExhausted)
+                let cause = error.userInfo[NSUnderlyingErrorKey] as? NSError
+                #expect(cause?.domain == (domain == NSPOSIXErrorDomain ? domain : nil))
+                #expect(cause?.code == (domain == NSPOSIXErrorDomain ? Int(EIO) : nil))
+            }
+        }
+    }
+
+    /// Counts the calls of `close`.
+    private final class CountingStream: InputStream {
+        private var left = 100_000
+        private var status = Stream.Status.notOpen
+        let closings = Watched(0)
+
+        init() { super.init(data: Data()) }
+
+        override func open() { status = .open }
+        override func close() {
+            status = .closed
+            closings.withValue { $0 += 1 }
+        }
+        override var streamStatus: Stream.Status { status }
+        override var streamError: (any Error)? { nil }
+        override var hasBytesAvailable: Bool { true }
+        override func read(_ buffer: UnsafeMutablePointer<UInt8>, maxLength length: Int) -> Int {
+            let count = min(left, length)
+            left -= count
+            buffer.update(repeating: 7, count: count)
+            return count
+        }
+    }
+
+    // Its descriptor would be open for as long as the program has the task or the request.
+    @Test("a stream that was sent is closed once", arguments: [true, false])
+    func closing(isAnnounced: Bool) async throws {
+        let server = try ScriptedServer.weighing()
+        defer { server.stop() }
+        nonisolated(unsafe) let stream = CountingStream()
+        let closings = stream.closings
+        try await URLSession.using { session in
+            var request = URLRequest(url: server.url())
+            request.httpMethod = "POST"
+            if isAnnounced { request.setValue("100000", forHTTPHeaderField: "Content-Length") }
+            request.httpBodyStream = stream
+            let (data, _) = try await session.data(for: request)
+            #expect(String(decoding: data, as: UTF8.self).hasPrefix("POST 100000:"))
+        }
+        #expect(closings.current == 1)
+    }
+
     // ERR-10: a consumed stream fails
     @Test("a stream that is spent") func aStreamThatIsSpent() async throws {
         let server = try ScriptedServer.weighing()

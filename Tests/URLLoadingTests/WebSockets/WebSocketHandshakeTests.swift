@@ -479,4 +479,20 @@ import URLLoading
         #expect(run.task.countOfBytesSent >= 11)
         #expect(run.task.countOfBytesReceived >= 7)
     }
+
+    // T-14: however the bytes are distributed over packets
+    @Test("bytes that arrive together with the response count") func bytesWithTheResponse() async throws {
+        let server = try ScriptedServer { connection in
+            guard let request = try connection.nextRequest() else { return }
+            try connection.send(Data(WebSocketAnswer.agreement.head(for: request).utf8) + [0x81, 5] + "hello".utf8)
+            try connection.waitForClose()
+        }
+        defer { server.stop() }
+        let run = WebSocketRun(server.webSocketURL())
+        try await run.open()
+        _ = try await run.task.receive()
+        #expect(run.task.countOfBytesReceived == 7)
+        run.task.cancel()
+        _ = try await run.end()
+    }
 }
