@@ -209,6 +209,7 @@ package final class EventLoop: @unchecked Sendable {
                 return lock.unlock()
             }
             directResumptions = 0
+            callers.noteResumption()
         }
         callouts.append(callout)
         let mustWake = isAsleep
@@ -359,9 +360,7 @@ package final class EventLoop: @unchecked Sendable {
     private func nextCallout() -> (any Callout)? {
         lock.lock()
         defer { lock.unlock() }
-        guard let callout = callouts.popFirst() else { return nil }
-        callers.noteResumption()
-        return callout
+        return callouts.popFirst()
     }
 
     /// Takes the loop from a thread that has been in callbacks since `lent` was read. Returns false if that thread has

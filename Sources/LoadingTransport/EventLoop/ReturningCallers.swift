@@ -4,16 +4,16 @@
 ///
 /// Guarded by the loop's lock.
 struct ReturningCallers: Equatable {
-    /// A caller that returns later than this is late. So long can a request wait for those of other callers.
+    /// A caller that returns later than this is late. No request waits longer for those of other callers.
     let limit: Int64
     /// The number of returns after which the work is done in any case, so that servers start on it.
     let together: Int
 
-    /// The number of callers that were resumed and have not returned. Other calls of a program count too: they are late.
+    /// The number of callers that were resumed and have not returned.
     private var awaited = 0
-    /// Whether, in the last interval, at least as many callers returned as were late.
+    /// Whether at least as many callers returned as were late, in the last interval with either.
     private var areExpected = false
-    /// Since `start`, for at least `limit`.
+    /// The numbers of callers in the current interval, which lasts for at least `limit`.
     private var (resumed, returned) = (0, 0)
     private var start: Int64 = 0
     /// When the loop's thread went to sleep.

@@ -254,7 +254,7 @@ import Testing
     /// A loop that has resumed two callers, which have come back at once, a few times.
     private static func loopWithReturningCallers() throws -> (EventLoop, Handler) {
         var limits = TimeLimits()
-        limits.gathering = 2_000_000_000
+        limits.gathering = 1_000_000_000
         let loop = EventLoop(limits: limits)
         #expect(loop.serve())
         try resume(2, on: loop)
@@ -272,7 +272,7 @@ import Testing
 
     private static func resume(_ count: Int, on loop: EventLoop) throws {
         let resumed = Watched(0)
-        for _ in 0..<count { loop.callOut(CalledOut { resumed.withValue { $0 += 1 } }) }
+        for _ in 0..<count { loop.callOut(CalledOut { resumed.withValue { $0 += 1 } }, isResumption: true) }
         _ = try resumed.wait(for: "callouts", until: { $0 == count ? true : nil })
     }
 
@@ -290,10 +290,24 @@ import Testing
     @Test("what a caller leaves to be done is done soon if the others do not come back") func notReturned() throws {
         let (loop, handler) = try Self.loopWithReturningCallers()
         #expect(try handler.events.waitFor(count: 1) == ["ready"])
-        // Nothing waits for the one who comes too late.
-        let late = Handler()
-        try Self.borrow(loop) { loop.callAgain(late) }
-        #expect(late.events.events == ["ready"])
+    }
+
+    // For nothing: no other caller returns.
+    @Test("a caller that is alone does not wait, whatever else the loop calls") func aloneBesideCallouts() throws {
+        var limits = TimeLimits()
+        limits.gathering = 20_000_000
+        let loop = EventLoop(limits: limits)
+        #expect(loop.serve())
+        for _ in 0..<100 {
+            let called = Watched(0)
+            for _ in 0..<3 { loop.callOut(CalledOut { called.withValue { $0 += 1 } }) }
+            try Self.resume(1, on: loop)
+            _ = try called.wait(for: "callouts", until: { $0 == 3 ? true : nil })
+            let handler = Handler()
+            try Self.borrow(loop) { loop.callAgain(handler) }
+            #expect(handler.events.events == ["ready"])
+            usleep(1_000)
+        }
     }
 
     /// Counts without a lock. Confined to its loop.

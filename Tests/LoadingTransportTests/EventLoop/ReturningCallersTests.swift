@@ -55,7 +55,7 @@ import Testing
         expect(false, callers.noteReturnDuringSleep(at: 21))
     }
 
-    @Test("after the limit nobody is expected") mutating func late() {
+    @Test("after the limit no caller is expected") mutating func late() {
         learn()
         resume(3)
         expect(true, callers.noteSleep(at: 20))
