@@ -1,3 +1,4 @@
+import Foundation
 import LoadingSemantics
 import Testing
 
@@ -93,10 +94,24 @@ private struct Parts: Equatable {
         #expect([url.host, String(decoding: url.authority, as: UTF8.self)] == [host, host])
     }
 
+    // CONN-21
+    @Test(arguments: [
+        "\u{1EB9}\u{300}k\u{1ECD}\u{301}.example", "\u{130}zmir.example", "x\u{323}\u{301}.example", "क\u{93C}.example",
+        "ไทย.example", "نامه\u{200C}ای.example", "ΣΊΣΥΦΟΣ.example", "சிங்கப்பூர்.example", "ශ්\u{200D}රී.example",
+    ])
+    func hostsAreMappedAsInTheURLOfARequest(host: String) throws {
+        let url = try #require(URL(string: "http://\(host)/"))
+        #expect(try "http://\(HTTPURL("http://\(host)/").host)/" == url.absoluteString)
+    }
+
     // CONN-21: as they are, they would be other hosts than those of the same URL in a request
     @Test(arguments: [
         "bu\u{308}cher.example", "\u{FF4C}ocalhost", "loc\u{AD}alhost", "\u{2460}\u{2461}.0.0.1", "か\u{3099}.example",
-        "\u{1112}\u{1161}\u{11AB}.example", "%EF%BD%8Cocalhost",
+        "\u{1112}\u{1161}\u{11AB}.example", "%EF%BD%8Cocalhost", "\u{627}\u{653}.example",
+        "\u{995}\u{9C7}\u{9BE}.example", "\u{B95}\u{BC6}\u{BBE}.example",
+        "\u{C95}\u{CC6}\u{CC2}.example", "\u{D15}\u{D46}\u{D3E}.example",
+        "\u{D9A}\u{DD9}\u{DCF}.example", "\u{928}\u{93C}.example", "e\u{323}\u{300}.example", "e\u{300}\u{323}.example",
+        "a\u{301}\u{323}.example", "x\u{301}\u{323}.example",
     ])
     func hostsThatNeedAMappingAreRefused(host: String) {
         #expect(throws: HTTPURL.Failure.badHost) { try HTTPURL("http://\(host)/") }
