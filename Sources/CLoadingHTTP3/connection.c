@@ -124,7 +124,9 @@ static int on_stop_sending(ngtcp2_conn *conn, int64_t id, uint64_t code, void *u
 static int on_more_stream_data(
     ngtcp2_conn *conn, int64_t id, uint64_t limit, void *user, void *stream_user) {
     cl3_session *self = user;
-    if (self->http) nghttp3_conn_unblock_stream(self->http, id);
+    // A stream that rests is unblocked when its next turn begins.
+    cl3_stream *stream = stream_user;
+    if (self->http && !(stream && stream->is_resting)) nghttp3_conn_unblock_stream(self->http, id);
     return 0;
 }
 

@@ -8,8 +8,8 @@
 
 // The number of bytes that are requested at a time. A larger frame saves few bytes, and is sent only when it is complete.
 static const size_t chunk_capacity = 65536;
-// The number of bytes of one stream after which others are sent. It delays a request on a slow path by a tenth of a
-// second at 1 Mbit/s.
+// The number of bytes of one stream after which others are sent. Each body that is being sent delays a new request by a
+// tenth of a second at 1 Mbit/s.
 static const size_t turn_length = 16384;
 
 int cl3_on_acknowledged(nghttp3_conn *http, int64_t id, uint64_t count, void *user, void *stream_user) {

@@ -125,9 +125,10 @@ final class ExpectedTasks: NSObject, URLSessionDataDelegate, URLSessionDownloadD
         Law.require(!isInvalid || record.isAsync, "task \(number) ends before its session is invalid")
         if let cancelled = record.cancelled {
             // Less than any timeout, and enough for what a slow disk has to do; a hanging one has ten seconds. The file of
-            // a complete download is handed over on the delegate queue, which waits for the disk.
-            let isHandedOver = records.values.contains(where: \.hasFile)
-            let latest = cancelled + (world.disk.hangs ? isHandedOver ? 214 : 14 : 4) * second
+            // a complete download is handed over on the delegate queue, which waits for a disk that hangs.
+            let mayQueueHang = !record.isAsync && records.values.contains(where: \.hasFile)
+            let hang = mayQueueHang ? simulation_time(SimulatedDisk.longestHang) : 0
+            let latest = cancelled + (world.disk.hangs ? 14 + hang : 4) * second
             Law.require(simulation_now() < latest, "task \(number) ends soon after it was cancelled")
         }
         change(&record)

@@ -28,6 +28,9 @@ struct SimulatedDisk {
 
     var hangs: Bool { fault == .hanging }
 
+    /// Seconds.
+    static let longestHang = 200.0
+
     init(mayFail: Bool = true) {
         let choices = Choices("disk")
         var disk = simulation_disk()
@@ -42,7 +45,7 @@ struct SimulatedDisk {
         }
         fault = chosen
         let start = choices.oneIn(3) ? 0 : choices.seconds(3), isLong = chosen == .hanging && choices.oneIn(3)
-        let duration = choices.seconds(isLong ? 200 : 20)
+        let duration = choices.seconds(isLong ? Self.longestHang : 20)
         switch chosen {
         case .full: disk.state = Int32(simulation_disk_full)
         case .readOnly: disk.state = Int32(simulation_disk_read_only)

@@ -74,8 +74,8 @@ extension ProxyDictionary {
         /// Enabled means present and not zero.
         func isSet(_ key: String) -> Bool { number(key).map { $0 != 0 } ?? false }
 
-        /// A SOCKS proxy is enabled without the key too, as on Apple's systems: iOS has no constant for it, so programs
-        /// give only the host and the port. A direct connection would reveal what they route through Tor.
+        /// A SOCKS proxy is enabled without the key too: iOS has no constant for it, so programs give only the host and
+        /// the port. A direct connection would reveal what they route through Tor.
         func isEnabled(_ name: String) -> Bool {
             isSet(name + "Enable") || name == "SOCKS" && values["SOCKSEnable"] == nil
         }

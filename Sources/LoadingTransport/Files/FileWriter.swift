@@ -289,9 +289,10 @@ package final class FileWriter: Callout, LoopTimerTarget, @unchecked Sendable {
         }
     }
 
-    /// Removes the file, unless it existed before: the program's resume data is still valid for its first bytes.
+    /// Removes the file. If it existed before, only what was added: the program's resume data is still valid.
     private func dropFile() {
-        if case .existing = destination {
+        if case .existing(_, let offset) = destination {
+            file?.truncate(to: offset)
             if let file { UnfinishedFiles.shared.keep(file.path) }
         } else {
             file?.remove()
@@ -319,6 +320,6 @@ package protocol FileWriterObserver: AnyObject {
     /// More bytes were written. If `hasRoom` is false, this is called again later.
     func fileWriterWrote(_ count: Int64, hasRoom: Bool)
     /// The last notification: the file is closed and complete, with its path; or it could not be written and was
-    /// deleted.
+    /// deleted, unless it existed before.
     func fileWriterClosed(_ outcome: Result<String, FileWriter.Failure>)
 }

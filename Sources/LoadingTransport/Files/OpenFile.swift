@@ -97,6 +97,9 @@ final class OpenFile {
         return nil
     }
 
+    /// Releases the disk's space behind `offset`. Whoever opens the file next at that offset needs nothing behind it.
+    func truncate(to offset: Int64) { if descriptor >= 0 { ftruncate(descriptor, off_t(offset)) } }
+
     /// Moves bytes from the pipe to the file.
     func drain(_ pipe: SplicePipe, _ count: Int) throws(FileWriter.Failure) {
         var missing = count

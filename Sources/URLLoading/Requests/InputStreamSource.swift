@@ -24,6 +24,7 @@ final class InputStreamSource: RequestBodySource, @unchecked Sendable {
         /// Whether the stream is this source's.
         var hasClaim = false
         var isCancelled = false
+        var isClosed = false
     }
 
     /// The streams that are read. A delegate may give one once more, which another source will close on its own queue,
@@ -68,7 +69,7 @@ final class InputStreamSource: RequestBodySource, @unchecked Sendable {
                 return use.isCancelled
             }
             if isCancelled {
-                stream.close()
+                close()
                 return .failure(.requestBodyStreamExhausted)
             }
             switch stream.streamStatus {
@@ -87,7 +88,7 @@ final class InputStreamSource: RequestBodySource, @unchecked Sendable {
         if count == 0 {
             if stream.streamStatus == .closed { return .failure(.requestBodyStreamExhausted) }
             // Its descriptor would be open for as long as the program has the task.
-            stream.close()
+            close()
             return .success(.end)
         }
         // Foundation's streams trap if they are asked for an error that they do not have, as one that was closed
@@ -108,9 +109,18 @@ final class InputStreamSource: RequestBodySource, @unchecked Sendable {
         }
         // Others are closed after the `read` that may be waiting.
         if !(stream is any InterruptibleStream) {
-            queue.async { [self] in if lock.withLock({ use.hasClaim }) { stream.close() } }
+            queue.async { [self] in if lock.withLock({ use.hasClaim }) { close() } }
         } else if hasClaim {
-            stream.close()
+            close()
         }
+    }
+
+    /// Once, because a subclass may close a descriptor that is another file's by then.
+    private func close() {
+        let wasClosed = lock.withLock {
+            defer { use.isClosed = true }
+            return use.isClosed
+        }
+        if !wasClosed { stream.close() }
     }
 }

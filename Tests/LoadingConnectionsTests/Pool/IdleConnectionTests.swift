@@ -149,7 +149,7 @@ import Testing
     /// Has the server close an idle connection while the loop is busy, so that the loop has not read it when `body`
     /// runs on it.
     ///
-    /// - Parameter stray: Sent instead of closing.
+    /// - Parameter stray: What the server sends instead of closing; `isClosed` fires then too.
     private func whileClosed(
         tls: TLSServerOptions? = nil, configuration: TLSConfiguration = TLSConfiguration(),
         sending stray: String? = nil,

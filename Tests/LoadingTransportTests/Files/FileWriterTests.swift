@@ -156,6 +156,7 @@ import Testing
         }
         #expect(closed == .failure(.writing(POSIXFailure(EFBIG))))
         #expect(try FileHandle(forReadingFrom: file).read(upToCount: 3) == Data("abc".utf8))
+        #expect(try FileManager.default.attributesOfItem(atPath: file.path)[.size] as? Int == limit - 10)
         let (_, resumed) = try await outcome(.existing(path: file.path, offset: 3)) { _ = $0.write(Data("de".utf8)) }
         #expect(resumed == .success(file.path))
         #expect(try Data(contentsOf: file) == Data("abcde".utf8))

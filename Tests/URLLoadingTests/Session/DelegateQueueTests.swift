@@ -262,10 +262,11 @@ import URLLoading
             ])
     }
 
-    // S-75: the caller's operations get their turn
     private final class EmptyDelegate: NSObject, URLSessionTaskDelegate, Sendable {}
 
-    @Test("an async call returns while the queue is suspended, if no delegate has a method for the task")
+    @Test(
+        "an async call returns while the queue is suspended, if no delegate has a method for it",
+        .timeLimit(.minutes(1)))
     func asyncCallsWithoutCallbacks() async throws {
         let server = try ScriptedServer.answering { _ in .text("abc") }
         defer { server.stop() }
@@ -289,6 +290,7 @@ import URLLoading
         }
     }
 
+    // S-75: the caller's operations get their turn
     @Test("operations of the caller's run between calls") func operationsOfTheCallersRunBetweenCalls() async throws {
         let permits = Permits()
         let server = try ScriptedServer.answering(.paced(Array("abcdef".utf8), portion: 1, by: permits))
