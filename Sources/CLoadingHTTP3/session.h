@@ -209,8 +209,8 @@ size_t cl3_release_held(cl3_stream *stream, size_t count);
 nghttp3_ssize cl3_read_body(
     nghttp3_conn *http, int64_t id, nghttp3_vec *list, size_t capacity, uint32_t *flags, void *user,
     void *stream_user);
-// What is to be sent next, as `nghttp3_conn_writev_stream`. Streams take turns: nghttp3 sends the whole body of the
-// first stream before the request of the next one.
+// What is to be sent next, as `nghttp3_conn_writev_stream`. Streams take turns, because nghttp3 would send the whole body
+// of the first stream before the request of the next one.
 nghttp3_ssize cl3_next_output(cl3_session *self, int64_t *id, int *is_last, nghttp3_vec *list, size_t capacity);
 void cl3_begin_turn(cl3_stream *stream);
 // These bytes of what `cl3_next_output` returned were sent, with the end if `is_last`.

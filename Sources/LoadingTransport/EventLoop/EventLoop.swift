@@ -425,7 +425,8 @@ package final class EventLoop: @unchecked Sendable {
     private func timeToSleep() -> Int64 {
         if !unfinished.isEmpty { return 0 }
         var deadline = timers.nextDeadline
-        if deadline != .max || wasBorrowed {
+        let isTimeKnown = deadline != .max || wasBorrowed
+        if isTimeKnown {
             readClock()
             if deadline <= now { return 0 }
         }
@@ -442,11 +443,10 @@ package final class EventLoop: @unchecked Sendable {
         // A change of a stepped clock wakes the loop.
         guard case .monotonic = clock else { return -1 }
         if !callers.isEmpty {
-            readClock()
+            if !isTimeKnown { readClock() }
             if callers.noteSleep(at: now) { deadline = min(deadline, now + limits.gathering) }
         }
-        // Not 0, with which the thread would not sleep.
-        return deadline == .max ? -1 : max(1, deadline - now)
+        return deadline == .max ? -1 : deadline - now
     }
 
     /// Here and not in `LoopClock`, because the optimiser does not see into that module.

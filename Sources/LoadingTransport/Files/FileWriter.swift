@@ -291,13 +291,11 @@ package final class FileWriter: Callout, LoopTimerTarget, @unchecked Sendable {
 
     /// Removes the file. If it existed before, only what was added: the program's resume data is still valid.
     private func dropFile() {
-        if case .existing(_, let offset) = destination {
-            file?.truncate(to: offset)
-            if let file { UnfinishedFiles.shared.keep(file.path) }
-        } else {
-            file?.remove()
-        }
-        file = nil
+        guard let file else { return }
+        self.file = nil
+        guard case .existing(_, let offset) = destination else { return file.remove() }
+        file.truncate(to: offset)
+        UnfinishedFiles.shared.keep(file.path)
     }
 
     /// Opens the file if necessary. Returns true if that failed for lack of a descriptor.

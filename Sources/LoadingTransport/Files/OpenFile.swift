@@ -97,7 +97,8 @@ final class OpenFile {
         return nil
     }
 
-    /// Releases the disk's space behind `offset`. Whoever opens the file next at that offset needs nothing behind it.
+    /// Removes the bytes behind `offset`, so that they occupy no space. The next download that continues the file at that
+    /// offset would remove them too.
     func truncate(to offset: Int64) { if descriptor >= 0 { ftruncate(descriptor, off_t(offset)) } }
 
     /// Moves bytes from the pipe to the file.
